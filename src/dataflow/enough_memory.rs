@@ -17,8 +17,8 @@ pub fn enough_bytes(estimate: &MemoryEstimate, job: &Job, all_pages: u64, worker
     let enough = estimate.least_bytes(all_pages, workers);
     match job.similar.by {
         Measure::Minhash if job.kind != JobKind::Study => {
-            let of_keys = minhash_pairs::least_of_process(estimate, all_pages, &job.minhash, workers, processes).0;
-            enough.max(minhash_pairs::enough_bytes(of_keys))
+            let key_bytes = minhash_pairs::least_of_process(estimate, all_pages, &job.minhash, workers, processes).0;
+            enough.max(minhash_pairs::enough_bytes(key_bytes))
         }
         _ => enough,
     }

@@ -218,9 +218,9 @@ impl OperatorGraph {
         let tables = ("earlier results", "pages and links of near documents, by file", By("doc id"));
         self.add("pages of F", "batch/earlier.rs", &[near, tables]);
         self.exact_copies_and_links();
-        let of_f = ("pages of F", "pages and links", Local);
+        let f_input = ("pages of F", "pages and links", Local);
         self.operators.iter_mut().filter(|operator| operator.name == "LINK").for_each(|link| {
-            link.inputs.push(OperatorInput { from: of_f.0, rows: of_f.1, route: of_f.2 });
+            link.inputs.push(OperatorInput { from: f_input.0, rows: f_input.1, route: f_input.2 });
         });
         let mut pairs = vec![("exact copies", "pairs (centre, copy)", Local), ("merge", "pairs", By("smaller page"))];
         self.add_given_pairs(job, &mut pairs);
@@ -356,11 +356,11 @@ mod tests {
             job.pairs.from = vec!["pairs.csv".into()];
             jobs.push(job);
         }
-        let mut with_queries = Job { kind: JobKind::Hamming, ..Job::default() };
-        with_queries.batch.queries = vec!["q".into()];
-        jobs.push(with_queries.clone());
-        with_queries.batch.groups = true;
-        jobs.push(with_queries);
+        let mut batch_job = Job { kind: JobKind::Hamming, ..Job::default() };
+        batch_job.batch.queries = vec!["q".into()];
+        jobs.push(batch_job.clone());
+        batch_job.batch.groups = true;
+        jobs.push(batch_job);
         let mut exact = Job::default();
         exact.clusters.merge = MergeCondition::Exact;
         jobs.push(exact);

@@ -58,8 +58,8 @@ const UNBOUNDED_LINK_BYTES: u64 = 10;
 /// limited: its host. The next constant is the bytes while clusters grow: its host, its trivial
 /// clusters before and after the context pass, their sizes, its collection, and components that are
 /// being found.
-const A_PAGE_OF_OTHERS: u64 = 4;
-const A_GROWN_PAGE_OF_OTHERS: u64 = 20;
+const OTHER_PAGE_BYTES: u64 = 4;
+const GROWN_OTHER_PAGE_BYTES: u64 = 20;
 
 /// Bytes of a page on disk, in addition to its capture, chunks and links, while clusters grow and
 /// copies are selected, if memory is limited. Measured.
@@ -75,8 +75,8 @@ const AWAITED_FILE_BYTES: u64 = 10 << 20;
 
 /// Bytes of a capture with a URL and a title of common length; and bytes for each further byte
 /// while tables are built, in which the URL occurs several times. Measured.
-const A_COMMON_CAPTURE: u64 = 240;
-const A_LONG_BYTE: u64 = 5;
+const COMMON_CAPTURE_BYTES: u64 = 240;
+const BYTES_PER_LONG_BYTE: u64 = 5;
 
 /// Maximum bytes for long URLs and titles while tables are built, with and without a memory limit:
 /// pieces of tables have a limit in bytes. Measured.
@@ -90,13 +90,13 @@ pub fn in_proportion(captures: u64, all_pages: u64, pages: u64) -> u64 {
 
 /// Returns the bytes of captures beyond those that have URLs and titles of common length.
 pub fn long_bytes(pages: u64, captures: u64) -> u64 {
-    captures.saturating_sub(A_COMMON_CAPTURE * pages)
+    captures.saturating_sub(COMMON_CAPTURE_BYTES * pages)
 }
 
 /// Returns the bytes that a process with `pages` pages takes to build tables, in addition to the
 /// results that it holds. `captures` are the bytes of the captures of these pages. Measured.
 fn making_bytes(pages: u64, captures: u64, workers: usize, is_bounded: bool) -> u64 {
-    let long = A_LONG_BYTE * long_bytes(pages, captures);
+    let long = BYTES_PER_LONG_BYTE * long_bytes(pages, captures);
     let (max_bytes, long) = match is_bounded {
         // Workers take turns if the budget does not suffice for all of them.
         true => (TABLE_FILE_BYTES + AWAITED_FILE_BYTES * workers as u64, long.min(LONG_BYTES_WITHIN_LIMIT)),
@@ -180,8 +180,8 @@ impl MemoryEstimate {
     pub fn least_bytes(&self, all_pages: u64, workers: usize) -> u64 {
         let rows = size_of::<Row64>() as u64 * self.tuples / workers as u64;
         let counting = allowance::least_bytes(all_pages as usize, workers, rows, true);
-        let of_others = A_PAGE_OF_OTHERS * all_pages.saturating_sub(self.pages);
-        (at_rest(workers) + self.min_local_pages_bytes(workers) + counting + of_others)
+        let other_page_bytes = OTHER_PAGE_BYTES * all_pages.saturating_sub(self.pages);
+        (at_rest(workers) + self.min_local_pages_bytes(workers) + counting + other_page_bytes)
             .max(self.found_bytes(all_pages, workers))
     }
 
@@ -189,8 +189,8 @@ impl MemoryEstimate {
     /// limited. Every link counts as a link between pages.
     pub(crate) fn found_bytes(&self, all_pages: u64, workers: usize) -> u64 {
         let local_pages = at_rest(workers) + self.min_local_pages_bytes(workers);
-        let of_others = A_GROWN_PAGE_OF_OTHERS * all_pages.saturating_sub(self.pages);
-        local_pages + of_others + bytes_of_tables(self, all_pages, self.links, workers, true)
+        let other_page_bytes = GROWN_OTHER_PAGE_BYTES * all_pages.saturating_sub(self.pages);
+        local_pages + other_page_bytes + bytes_of_tables(self, all_pages, self.links, workers, true)
     }
 
     /// Returns the bytes that stay in memory in a process with the given number of workers even if
@@ -207,8 +207,8 @@ impl MemoryEstimate {
             return 0;
         }
         let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.least_bytes(all_pages, workers)));
-        let of_lists = self.budget_for_lists(all_pages, workers, allowed);
-        SHINGLE_BYTES * self.shingles + self.list_bytes().saturating_sub(of_lists) + rows + pairs
+        let list_budget = self.budget_for_lists(all_pages, workers, allowed);
+        SHINGLE_BYTES * self.shingles + self.list_bytes().saturating_sub(list_budget) + rows + pairs
     }
 
     /// Returns the bytes of rows with their run log, and of pairs, that are spilled if the budget
@@ -224,10 +224,11 @@ impl MemoryEstimate {
     /// minimum, which applies if the disk is too small and rows and pairs are built in passes.
     pub fn on_disk_at_once(&self, job: &Job, all_pages: u64, links: u64, workers: usize, allowed: u64) -> [u64; 2] {
         let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.least_bytes(all_pages, workers)));
-        let of_lists = self.budget_for_lists(all_pages, workers, allowed);
-        let reading_bytes = (self.list_bytes() + SHINGLE_BYTES * self.shingles).saturating_sub(of_lists);
+        let list_budget = self.budget_for_lists(all_pages, workers, allowed);
+        let reading_bytes = (self.list_bytes() + SHINGLE_BYTES * self.shingles).saturating_sub(list_budget);
         let deduplicated = MemoryEstimate { links: 0, resolved: links, ..*self };
-        let deduplicated_bytes = (deduplicated.list_bytes() + SHINGLE_BYTES * self.shingles).saturating_sub(of_lists);
+        let deduplicated_bytes =
+            (deduplicated.list_bytes() + SHINGLE_BYTES * self.shingles).saturating_sub(list_budget);
         let making_bytes = match job.similar.by {
             Measure::Overlap | Measure::Both => rows.max(pairs),
             _ => 0,

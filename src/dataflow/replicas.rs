@@ -270,13 +270,17 @@ fn same_ghostscript<'a>(message: impl Iterator<Item = (u64, Option<&'a String>)>
 /// Returns the numbers of a summary that its manifest repeats.
 fn counts(summary: &RunSummary) -> [(&'static str, u64); 10] {
     let RunSummary { overlap, hamming, signatures, minhash, given: given_counts, .. } = summary;
-    let of_signatures = signatures.collisions - signatures.guarded;
-    let of_shingles = minhash.similar - minhash.guarded;
+    let signature_pairs = signatures.collisions - signatures.guarded;
+    let shingle_pairs = minhash.similar - minhash.guarded;
     let separated = summary.apart.as_ref().map_or(0, |apart| apart.refused_similar);
     let (given_pairs, within_sites) =
         (given_counts.map_or(0, |given| given.similar - given.guarded), summary.views.found());
-    let pair_count =
-        overlap.similar - overlap.guarded + hamming.similar + of_signatures + of_shingles + given_pairs + within_sites;
+    let pair_count = overlap.similar - overlap.guarded
+        + hamming.similar
+        + signature_pairs
+        + shingle_pairs
+        + given_pairs
+        + within_sites;
     let similar = pair_count - separated - summary.editions.refused_similar;
     [
         ("records", summary.records.read),
@@ -335,12 +339,12 @@ fn same_inputs(net: &mut Net<'_>, queue: &Queue, effort: &Effort) -> Result<()> 
 
 /// Fails if an input has too many damaged records.
 fn bad_records(net: &mut Net<'_>, local_pages: &WorkerPages, floors: &[u64], queue: &Queue, job: &Job) -> Result<()> {
-    let mut of_inputs: BTreeMap<u32, Damage> = BTreeMap::new();
-    for (input, of_worker) in net.all_gather("bad records", damage(local_pages, floors)?)?.into_iter().flatten() {
-        of_inputs.entry(input).or_default().add(of_worker);
+    let mut damage_by_input: BTreeMap<u32, Damage> = BTreeMap::new();
+    for (input, worker_damage) in net.all_gather("bad records", damage(local_pages, floors)?)?.into_iter().flatten() {
+        damage_by_input.entry(input).or_default().add(worker_damage);
     }
-    of_inputs.iter().try_for_each(|(&input, of_input)| {
-        of_input.check_against(job.input.max_bad, &queue.work.inputs[input as usize], queue.work.bytes(input))
+    damage_by_input.iter().try_for_each(|(&input, input_damage)| {
+        input_damage.check_against(job.input.max_bad, &queue.work.inputs[input as usize], queue.work.bytes(input))
     })
 }
 

@@ -112,14 +112,14 @@ impl<'a> Steps<'a> {
         };
         let input_digest = all_steps.iter().fold(0u64, |sum, known| sum.wrapping_add(known.0));
         let stamp = StepStamp { input_digest, run: all_steps[0].1 };
-        let of_this = |worker: &Known, step: &RunStep| {
+        let recorded_run = |worker: &Known, step: &RunStep| {
             worker.2.iter().find(|found| found.0 == step.name && found.1 == input_digest).map(|found| found.2)
         };
-        let with_all = |step: &RunStep| {
-            let run = of_this(&all_steps[0], step);
-            run.is_some() && all_steps.iter().all(|known| of_this(known, step) == run)
+        let is_complete = |step: &RunStep| {
+            let run = recorded_run(&all_steps[0], step);
+            run.is_some() && all_steps.iter().all(|known| recorded_run(known, step) == run)
         };
-        let ready = recorded_steps.iter().copied().filter(with_all).collect();
+        let ready = recorded_steps.iter().copied().filter(is_complete).collect();
         let is_first = net.position().is_first();
         Ok(Steps { recording: Some(Recording { resume, records, stamp, is_first, ready }), restored_steps: Vec::new() })
     }
@@ -205,9 +205,9 @@ impl StepInput<'_> {
             add(&[&page.0.to_le_bytes(), bytemuck::cast_slice(fprints.get(slot)?)]);
         }
         add(&[previous_attempt.unwrap_or_default().as_bytes()]);
-        let of_links = |(src, dst): (Page, Page)| splitmix64(u64::from(src.0) << 32 | u64::from(dst.0));
+        let link_digest = |(src, dst): (Page, Page)| splitmix64(u64::from(src.0) << 32 | u64::from(dst.0));
         for block in links.blocks() {
-            sum = block?.into_iter().map(of_links).fold(sum, u64::wrapping_add);
+            sum = block?.into_iter().map(link_digest).fold(sum, u64::wrapping_add);
         }
         Ok(sum)
     }

@@ -114,19 +114,19 @@ impl Outbox<'_> {
     /// order.
     fn next(&mut self, parcels_in_flight: &ParcelsInFlight) -> Option<Parcel> {
         let mut waits: Vec<u32> = Vec::new();
-        let goes = |parcel: &Parcel| {
+        let is_sendable = |parcel: &Parcel| {
             let to = parcel.address.to;
-            let goes = !parcel.address.is_counted(&parcel.rows) || parcels_in_flight.may_go(to as usize);
+            let is_sendable_now = !parcel.address.is_counted(&parcel.rows) || parcels_in_flight.may_go(to as usize);
             // An earlier parcel to this receiver waits, so this one must not overtake it.
             if waits.contains(&to) {
                 return false;
             }
-            if !goes {
+            if !is_sendable_now {
                 waits.push(to);
             }
-            goes
+            is_sendable_now
         };
-        let at = self.ready.iter().position(goes)?;
+        let at = self.ready.iter().position(is_sendable)?;
         self.ready.remove(at)
     }
 

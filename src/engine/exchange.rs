@@ -213,9 +213,9 @@ impl Net<'_> {
             if !has_more {
                 open.empty(outbox);
             }
-            let goes_on = has_more || outbox.kind == 0;
+            let is_unfinished = has_more || outbox.kind == 0;
             outbox.kind |= u16::from(!has_more);
-            Ok(goes_on)
+            Ok(is_unfinished)
         };
         self.carry(name, 0, &mut produce, &mut |about, block| match about.kind {
             0 => take_first(block.rows()),

@@ -215,8 +215,8 @@ impl FrameReader {
             return Err(damaged());
         }
         overflow.clear();
-        let goes_to_overflow = into.len() < bytes + TAG;
-        let payload = if goes_to_overflow {
+        let needs_overflow = into.len() < bytes + TAG;
+        let payload = if needs_overflow {
             overflow.resize(bytes + TAG, 0);
             &mut overflow[..]
         } else {
@@ -238,8 +238,8 @@ impl FrameReader {
                 }
             }
         }
-        overflow.truncate(if goes_to_overflow { bytes } else { 0 });
+        overflow.truncate(if needs_overflow { bytes } else { 0 });
         direction.next += 1;
-        Ok((kind, if goes_to_overflow { 0 } else { bytes }))
+        Ok((kind, if needs_overflow { 0 } else { bytes }))
     }
 }

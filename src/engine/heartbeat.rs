@@ -227,9 +227,9 @@ mod tests {
     fn pair() -> (Heartbeat, Heartbeat) {
         let (first, second) = (Heartbeat::start(DEADLINE).unwrap(), Heartbeat::start(DEADLINE).unwrap());
         let (first_socket, other) = sockets();
-        let [of_here, of_there] = sessions(true);
-        first.watch("process 1", first_socket, &of_here, (0, 1)).unwrap();
-        second.watch("process 0", other, &of_there, (1, 0)).unwrap();
+        let [first_session, second_session] = sessions(true);
+        first.watch("process 1", first_socket, &first_session, (0, 1)).unwrap();
+        second.watch("process 0", other, &second_session, (1, 0)).unwrap();
         (first, second)
     }
 
@@ -290,9 +290,9 @@ mod tests {
         for (last, keyed) in lasts.into_iter().flat_map(|last| [(last, false), (last, true)]) {
             let heartbeat = Heartbeat::start(10 * DEADLINE).unwrap();
             let (socket, mut other) = sockets();
-            let [of_here, of_there] = sessions(keyed);
-            heartbeat.watch("process 1", socket, &of_here, (0, 1)).unwrap();
-            let (mut frames, mut bytes) = (FrameWriter::new(&of_there, 0), Vec::new());
+            let [own_session, peer_session] = sessions(keyed);
+            heartbeat.watch("process 1", socket, &own_session, (0, 1)).unwrap();
+            let (mut frames, mut bytes) = (FrameWriter::new(&peer_session, 0), Vec::new());
             last(&mut frames, &mut bytes);
             other.write_all(&bytes).unwrap();
             drop(other);

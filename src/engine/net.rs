@@ -166,9 +166,9 @@ impl Board {
     }
 
     /// Stores rows for one worker, under their call, sender and receiver.
-    pub(crate) fn pass_on<T: Send + 'static>(&self, under: Label, rows: Vec<T>) {
+    pub(crate) fn pass_on<T: Send + 'static>(&self, label: Label, rows: Vec<T>) {
         if !rows.is_empty() {
-            self.for_one.lock().unwrap_or_else(PoisonError::into_inner).insert(under, Box::new(rows));
+            self.for_one.lock().unwrap_or_else(PoisonError::into_inner).insert(label, Box::new(rows));
         }
     }
 
@@ -176,8 +176,8 @@ impl Board {
     ///
     /// # Errors
     /// Returns [`Error::Invariant`] if the rows have another type.
-    pub(crate) fn taken_over<T: 'static>(&self, under: Label) -> Result<Vec<T>> {
-        let rows = self.for_one.lock().unwrap_or_else(PoisonError::into_inner).remove(&under);
+    pub(crate) fn taken_over<T: 'static>(&self, label: Label) -> Result<Vec<T>> {
+        let rows = self.for_one.lock().unwrap_or_else(PoisonError::into_inner).remove(&label);
         let Some(rows) = rows else { return Ok(Vec::new()) };
         let other = |_| Error::Invariant("the workers of this process are in different collective calls".into());
         rows.downcast().map(|rows| *rows).map_err(other)

@@ -61,11 +61,13 @@ impl JobDigest {
         let mut input = job.input.clone();
         // The set of inputs and the allowed number of bad records change no record.
         (input.urls, input.originals, input.max_bad, input.limits.window_bytes) = (Vec::new(), Vec::new(), 0.0, 0);
-        let of_texts = (&job.links, &job.chunks, &job.simhash);
-        let of_measure = (job.kind, job.similar.by, &job.signatures, &job.minhash);
+        let text_settings = (&job.links, &job.chunks, &job.simhash);
+        let measure_settings = (job.kind, job.similar.by, &job.signatures, &job.minhash);
         let mut hash = Sha256::new();
         hash.update(READING);
-        hash.update(serde_json::to_string(&(input, of_texts, of_measure)).expect("settings are plain values"));
+        hash.update(
+            serde_json::to_string(&(input, text_settings, measure_settings)).expect("settings are plain values"),
+        );
         hash.update(job.chunks.recipe());
         hash.update(job.simhash.recipe());
         hash.update(job.minhash.recipe());

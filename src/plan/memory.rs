@@ -97,7 +97,7 @@ pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &M
                 ),
                 _ => (0, 0),
             };
-            let message = (PAGE_PROCESS_BYTES + at_first) * others_pages + (A_PAGE_IN_FILE + long) * others_in_file;
+            let message = (PAGE_PROCESS_BYTES + at_first) * others_pages + (PAGE_FILE_BYTES + long) * others_in_file;
             let by_measure = match job.similar.by {
                 Measure::Signatures => 64 * u64::from(job.signatures.vectors.dims) * own.pages,
                 Measure::Hamming => 84 * own.pages,

@@ -93,10 +93,10 @@ impl<T: Pod> Arena<T> {
     pub fn partition(&mut self, rows: &[T], mut bucket: impl FnMut(&T) -> usize) -> Result<()> {
         for row in rows {
             let number = bucket(row);
-            let of_lot = &mut self.buckets[number].of_lot;
-            self.lots[number * LOT + *of_lot] = *row;
-            *of_lot += 1;
-            if *of_lot == LOT {
+            let position = &mut self.buckets[number].of_lot;
+            self.lots[number * LOT + *position] = *row;
+            *position += 1;
+            if *position == LOT {
                 self.put_away(number)?;
             }
         }

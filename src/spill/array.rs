@@ -331,17 +331,17 @@ impl<T: Pod> ArrayReader<'_, T> {
             return Ok(());
         }
         let begin = at - at % piece;
-        let goes_on = buffered.start <= begin && begin <= buffered.end && !self.items.is_empty();
+        let is_sequential = buffered.start <= begin && begin <= buffered.end && !self.items.is_empty();
         // Whole pieces of the cache that are still needed are kept.
-        let whole = if goes_on { buffered.end - buffered.end % piece } else { begin };
-        if goes_on {
+        let whole = if is_sequential { buffered.end - buffered.end % piece } else { begin };
+        if is_sequential {
             self.items.truncate((whole - buffered.start) as usize);
             self.items.drain(..(begin - buffered.start) as usize);
         } else {
             self.items.clear();
         }
         self.begin = begin;
-        let ahead = if goes_on { (begin + PIECES_AHEAD * piece).min(self.array.len()) } else { end };
+        let ahead = if is_sequential { (begin + PIECES_AHEAD * piece).min(self.array.len()) } else { end };
         self.array.append_pieces(whole, end.max(ahead), &mut self.items)
     }
 }
@@ -400,8 +400,8 @@ mod tests {
                 (array.push(&list).unwrap(), list)
             }).collect();
             let (mut reader, mut scratch) = (array.reader(), Vec::new());
-            let at_random = places.iter().map(|place| place.get(&lists));
-            for (at, list) in lists.iter().chain(at_random).chain(&lists) {
+            let random_lists = places.iter().map(|place| place.get(&lists));
+            for (at, list) in lists.iter().chain(random_lists).chain(&lists) {
                 prop_assert_eq!(reader.get(*at, list.len()).unwrap(), &list[..]);
                 prop_assert_eq!(array.get(*at, list.len(), &mut scratch).unwrap(), &list[..]);
             }

@@ -76,9 +76,16 @@ impl Disk {
         process_bytes: u64,
         is_set: bool,
     ) -> Disk {
-        let (path, of_process) = (folder.to_path_buf(), (process_bytes, is_set));
+        let (path, process_limit) = (folder.to_path_buf(), (process_bytes, is_set));
         let taken_bytes = AtomicU64::new(0);
-        Disk(Arc::new(Folder { path, allowed_bytes, taken_bytes, is_of_process: false, setting, of_process }))
+        Disk(Arc::new(Folder {
+            path,
+            allowed_bytes,
+            taken_bytes,
+            is_of_process: false,
+            setting,
+            of_process: process_limit,
+        }))
     }
 
     /// Returns a disk whose files in `folder` may take `allowed_bytes` together.
@@ -90,9 +97,16 @@ impl Disk {
     /// Returns a disk whose files in `folder` may take what the other spill files of the process
     /// leave of `process_bytes`.
     pub(crate) fn of_process(folder: &Path, setting: &'static str, process_bytes: u64) -> Disk {
-        let (path, of_process) = (folder.to_path_buf(), (process_bytes, true));
+        let (path, process_limit) = (folder.to_path_buf(), (process_bytes, true));
         let (allowed_bytes, taken_bytes) = (process_bytes, AtomicU64::new(0));
-        Disk(Arc::new(Folder { path, allowed_bytes, taken_bytes, is_of_process: true, setting, of_process }))
+        Disk(Arc::new(Folder {
+            path,
+            allowed_bytes,
+            taken_bytes,
+            is_of_process: true,
+            setting,
+            of_process: process_limit,
+        }))
     }
 
     /// Checks that files can be created in the folder, before there is data to write. Leaves no
@@ -123,9 +137,9 @@ impl Disk {
 
     /// Reserves `bytes` more bytes.
     fn take(&self, bytes: u64) -> Result<()> {
-        let of_process = TAKEN_BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let of_disk = self.0.taken_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let taken_bytes = if self.0.is_of_process { of_process } else { of_disk };
+        let process_taken = TAKEN_BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let disk_taken = self.0.taken_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let taken_bytes = if self.0.is_of_process { process_taken } else { disk_taken };
         if self.0.allowed_bytes > 0 && taken_bytes > self.0.allowed_bytes {
             self.release(bytes);
             let (process_bytes, is_set) = self.0.of_process;
@@ -134,7 +148,7 @@ impl Disk {
             let needed_bytes = weighted_bytes.div_ceil(u128::from(self.0.allowed_bytes)) as u64;
             return Err(disk_too_small(SPILLED_ROWS, &self.0.path, needed_bytes, process_bytes, is_set));
         }
-        MAX_TAKEN_BYTES.fetch_max(of_process, Ordering::Relaxed);
+        MAX_TAKEN_BYTES.fetch_max(process_taken, Ordering::Relaxed);
         Ok(())
     }
 

@@ -83,8 +83,8 @@ fn of_vendor<'a, K: std::str::FromStr>(
     client: impl Fn(ClientConfigKey) -> K,
 ) -> impl Iterator<Item = (K, &'a str)> {
     settings.iter().filter_map(move |(name, value)| {
-        let of_client = name.strip_prefix(prefix)?;
-        let key = name.parse().ok().or_else(|| of_client.parse().ok().map(&client))?;
+        let client_name = name.strip_prefix(prefix)?;
+        let key = name.parse().ok().or_else(|| client_name.parse().ok().map(&client))?;
         Some((key, value.as_str()))
     })
 }

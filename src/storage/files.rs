@@ -211,8 +211,8 @@ impl Location {
             }
             (Backend::Remote(store, from), Backend::Remote(_, key)) => {
                 // S3 cannot copy a larger object in one request.
-                const MOST: u64 = 5 << 30;
-                if bytes > MOST {
+                const MAX_COPY_BYTES: u64 = 5 << 30;
+                if bytes > MAX_COPY_BYTES {
                     let Some(whole) = self.get()? else { return Ok(()) };
                     to.put(&whole)?;
                     return self.remove();

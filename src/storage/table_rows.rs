@@ -93,14 +93,14 @@ impl OpenTable {
         let mut table = Table::default();
         let mut group_start = 0;
         for group in 0..metadata.num_row_groups() {
-            let of_group = group_start..group_start + rows_of(&self.parquet, group);
-            group_start = of_group.end;
-            let overlap = rows.start.max(of_group.start)..rows.end.min(of_group.end);
+            let group_rows = group_start..group_start + rows_of(&self.parquet, group);
+            group_start = group_rows.end;
+            let overlap = rows.start.max(group_rows.start)..rows.end.min(group_rows.end);
             // A table without rows has one row group without rows, which defines its columns.
             if overlap.start >= overlap.end && !(rows.is_empty() && table.columns.is_empty()) {
                 continue;
             }
-            let (skipped, count) = (overlap.start.saturating_sub(of_group.start), overlap.len());
+            let (skipped, count) = (overlap.start.saturating_sub(group_rows.start), overlap.len());
             let mut part = Table::default();
             for (at, described) in schema.columns().iter().enumerate().filter(|one| names.contains(&one.1.name())) {
                 if described.max_def_level() > 0 {

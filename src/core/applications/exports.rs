@@ -161,8 +161,8 @@ pub const BY_PAGES: RowExport<WidePrefix> = RowExport {
 
 const PREFIXES_HEAD: &str = "prefix\tpages\tbytes\n";
 
-fn for_each_prefix(site: &AvoidLists, which: impl Fn(&SkipPrefix) -> bool, visit: impl FnMut(&SkipPrefix)) {
-    site.prefixes.iter().filter(|prefix| which(prefix)).for_each(visit);
+fn for_each_prefix(site: &AvoidLists, is_selected: impl Fn(&SkipPrefix) -> bool, visit: impl FnMut(&SkipPrefix)) {
+    site.prefixes.iter().filter(|prefix| is_selected(prefix)).for_each(visit);
 }
 
 fn line(text: &mut String, line: &str) {

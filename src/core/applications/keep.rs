@@ -147,7 +147,7 @@ impl Keeping {
     ) -> Criterion {
         let differs = |what: fn(&PageCopy) -> i64| what(copy) != what(keeper);
         let is_kept = |copy: &PageCopy| is_collection_kept(copy.page) == Some(true);
-        let in_order = [
+        let differences = [
             differs(|copy| i64::from(copy.pinned)),
             differs(|copy| i64::from(copy.preference)),
             differs(|copy| i64::from(copy.kept_before)),
@@ -159,7 +159,7 @@ impl Keeping {
             differs(|copy| i64::from(copy.depth)),
             differs(|copy| i64::from(copy.url_length)),
         ];
-        Criterion(in_order.iter().position(|&differs| differs).unwrap_or(in_order.len()) as u8)
+        Criterion(differences.iter().position(|&differs| differs).unwrap_or(differences.len()) as u8)
     }
 
     /// Returns the property in which a copy is worse by the given criterion.
@@ -315,8 +315,8 @@ const CRITERIA_LOST: [LossKind; 13] = [
 
 impl From<CopyRole> for RoleNumber {
     fn from(role: CopyRole) -> RoleNumber {
-        fn place<T: PartialEq>(item: T, among: &[T]) -> usize {
-            among.iter().position(|one| *one == item).expect("all are listed")
+        fn place<T: PartialEq>(item: T, list: &[T]) -> usize {
+            list.iter().position(|one| *one == item).expect("all are listed")
         }
         let number = match role {
             CopyRole::Skip(reason, lost_by) => {
@@ -382,9 +382,9 @@ pub struct CollectionVotes {
 pub fn kept_collection(cluster: &SimilarCluster, votes: &[CollectionVotes], links_to_host: &[u32]) -> usize {
     let rank = |at: &usize| {
         let collection = &cluster.collections[*at];
-        let to_host = links_to_host[collection.host];
+        let links_from_other_hosts = links_to_host[collection.host];
         let votes = votes.get(*at).copied().unwrap_or_default();
-        (votes, collection.links_from_elsewhere, to_host, collection.members.len(), Reverse(*at))
+        (votes, collection.links_from_elsewhere, links_from_other_hosts, collection.members.len(), Reverse(*at))
     };
     (0..cluster.collections.len()).max_by_key(rank).expect("a similar cluster has collections")
 }

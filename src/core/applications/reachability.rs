@@ -217,15 +217,15 @@ impl WebPart {
         }
         links.sort_unstable();
         let (mut places, mut targets, mut leaving) = (Vec::with_capacity(self.pages.len()), Vec::new(), Vec::new());
-        for of_page in links.chunk_by_mut(|x, y| x[0] == y[0]) {
-            let page = of_page[0][0];
+        for page_links in links.chunk_by_mut(|x, y| x[0] == y[0]) {
+            let page = page_links[0][0];
             let (src, home) = (self.local(page), host(page));
             // Links within the host come first, so that `places` can limit a scope to them.
-            of_page.sort_by_key(|link| host(link[1]) != home);
+            page_links.sort_by_key(|link| host(link[1]) != home);
             let begin = targets.len() as u32;
             places.resize(src as usize, [begin; 2]);
             let mut within = begin;
-            for &[_, dst] in of_page.iter().filter(|link| link[1] != page) {
+            for &[_, dst] in page_links.iter().filter(|link| link[1] != page) {
                 match self.pages.binary_search(&dst) {
                     Ok(target) => {
                         self.kinds[target] &= !(NOT_LINKED as u8);
@@ -589,10 +589,10 @@ mod tests {
             let skipped: Vec<Page> = skip.iter().copied().collect();
             let left = repaired(&web, &links, &skipped);
             prop_assert!(left.is_subset(&skip));
-            let in_parts = |count: usize| {
+            let repair_in_parts = |count: usize| {
                 repaired_in_parts(&web, &links, &skipped, (count, move |host: HostId| host.0 as usize % count))
             };
-            prop_assert_eq!((in_parts(2), in_parts(3)), (left.clone(), left.clone()));
+            prop_assert_eq!((repair_in_parts(2), repair_in_parts(3)), (left.clone(), left.clone()));
 
             let mut roots = web;
             mark_roots(&mut roots);

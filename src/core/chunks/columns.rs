@@ -69,11 +69,11 @@ impl Class {
 
     /// True if a line may be broken between two characters.
     fn breaks_before(self, next: Class) -> bool {
-        let in_one_script = self.without_spaces && next.without_spaces;
+        let is_same_script = self.without_spaces && next.without_spaces;
         (self.without_spaces || next.without_spaces)
             && !self.opens
             && !next.closes
-            && (!in_one_script || self.ends || self.closes || next.opens)
+            && (!is_same_script || self.ends || self.closes || next.opens)
     }
 }
 

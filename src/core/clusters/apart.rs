@@ -52,9 +52,9 @@ pub fn refused(edges: &[Edge], separate: &[(Page, Page)]) -> Vec<(Page, Page)> {
         if a != b && torn[a as usize].is_disjoint(&torn[b as usize]) {
             sets.union(a, b);
             // The smaller set of indices moves, which bounds the moves of each index by log2 n.
-            let mut of_both = [a, b].map(|root| std::mem::take(&mut torn[root as usize]));
-            of_both.sort_unstable_by_key(BTreeSet::len);
-            let [smaller, mut larger] = of_both;
+            let mut pair_sets = [a, b].map(|root| std::mem::take(&mut torn[root as usize]));
+            pair_sets.sort_unstable_by_key(BTreeSet::len);
+            let [smaller, mut larger] = pair_sets;
             larger.extend(smaller);
             torn[sets.find(a) as usize] = larger;
         }

@@ -80,8 +80,8 @@ pub(super) fn take_out_what_fails<I: Iterator<Item = (ClusterId, Page)>>(
         let failing: BTreeSet<ClusterId> = clusters
             .into_iter()
             .filter(|&cluster| {
-                let with_page = collections.iter().filter_map(|c| c.page_of(cluster).map(|page| (c, page)));
-                let sets: Vec<Vec<ClusterId>> = with_page
+                let member_collections = collections.iter().filter_map(|c| c.page_of(cluster).map(|page| (c, page)));
+                let sets: Vec<Vec<ClusterId>> = member_collections
                     .map(|(collection, page)| {
                         let member_parents =
                             parents(page).filter(|parent| collection.members.binary_search(parent).is_ok());

@@ -159,8 +159,8 @@ fn numbers_of_clusters(pages: &[ContextPage]) -> (Vec<u32>, usize) {
     by_cluster.sort_unstable();
     let mut numbers = vec![0; pages.len()];
     let mut clusters = 0;
-    for of_cluster in by_cluster.chunk_by(|x, y| x.0 == y.0) {
-        of_cluster.iter().for_each(|&(_, page)| numbers[page as usize] = clusters);
+    for cluster_rows in by_cluster.chunk_by(|x, y| x.0 == y.0) {
+        cluster_rows.iter().for_each(|&(_, page)| numbers[page as usize] = clusters);
         clusters += 1;
     }
     (numbers, clusters as usize)
@@ -249,14 +249,14 @@ impl<'a> Collection<'a> {
     /// `is_common` is true for the trivial clusters that both collections have.
     fn unmatched_pages(&self, is_common: &[bool], links_of: &LinksOf) -> Vec<Unmatched<'a>> {
         let unmatched = self.numbers.iter().enumerate().filter(|(_, number)| !is_common[**number as usize]);
-        let with_links = unmatched.map(|(at, _)| {
+        let linked_pages = unmatched.map(|(at, _)| {
             let links = links_of.links_of_page(self.first + at).iter().filter(|&&link| is_common[link as usize / 2]);
             let mut links: Vec<Link> = links.copied().collect();
             links.sort_unstable();
             links.dedup();
             Unmatched { page: &self.pages[at], links, weights: Vec::new(), weight: 0 }
         });
-        with_links.filter(|page| !page.links.is_empty()).collect()
+        linked_pages.filter(|page| !page.links.is_empty()).collect()
     }
 }
 
@@ -416,8 +416,8 @@ mod tests {
         let mut pairs = Vec::new();
         for x in pages {
             for y in pages.iter().filter(|y| x.page < y.page && x.collection != y.collection && x.name == y.name) {
-                let (of_x, of_y) = (clusters(x.collection), clusters(y.collection));
-                let common: BTreeSet<ClusterId> = of_x.intersection(&of_y).copied().collect();
+                let (clusters_of_x, clusters_of_y) = (clusters(x.collection), clusters(y.collection));
+                let common: BTreeSet<ClusterId> = clusters_of_x.intersection(&clusters_of_y).copied().collect();
                 let smaller = size(x.collection).min(size(y.collection));
                 let mirrored = common.len() >= 3 && 10 * common.len() >= 4 * smaller;
                 if !mirrored || common.contains(&x.cluster) || common.contains(&y.cluster) {
@@ -437,9 +437,9 @@ mod tests {
                     let frequency = |link: &Link| link_sets.iter().filter(|links| links.contains(link)).count();
                     links.iter().map(|link| 65536 / (frequency(link).ilog2() as u64 + 1).pow(2)).sum()
                 };
-                let (of_x, of_y) = (links_of(x.page), links_of(y.page));
-                let part = weigh(of_x.intersection(&of_y).copied().collect());
-                let whole = weigh(of_x.union(&of_y).copied().collect());
+                let (links_of_x, links_of_y) = (links_of(x.page), links_of(y.page));
+                let part = weigh(links_of_x.intersection(&links_of_y).copied().collect());
+                let whole = weigh(links_of_x.union(&links_of_y).copied().collect());
                 if part > 0 && 2 * part >= whole {
                     let links = (1_000_000 * part / whole) as u32;
                     pairs.push(CandidatePair {

@@ -38,8 +38,8 @@ impl<'a> ClusterPlaces<'a> {
         let number = |page: &PiecePage| clusters.partition_point(|&cluster| cluster < page.cluster) as u32;
         let cluster: Vec<u32> = pages.iter().map(number).collect();
         let (mut piece, mut starts) = (Vec::with_capacity(pages.len()), vec![0]);
-        for of_piece in pages.chunk_by(|x, y| x.piece == y.piece) {
-            piece.resize(piece.len() + of_piece.len(), starts.len() as u32 - 1);
+        for piece_pages in pages.chunk_by(|x, y| x.piece == y.piece) {
+            piece.resize(piece.len() + piece_pages.len(), starts.len() as u32 - 1);
             starts.push(piece.len());
         }
         let mut ground = ClusterPlaces { pages, cluster, clusters: clusters.len(), piece, starts, links: Vec::new() };
@@ -63,8 +63,8 @@ impl<'a> ClusterPlaces<'a> {
     /// Returns the number of pieces in which each trivial cluster has pages.
     pub(super) fn copies(&self) -> Vec<u32> {
         let mut copies = vec![0; self.clusters];
-        for of_piece in self.starts.windows(2) {
-            let clusters = &self.cluster[of_piece[0]..of_piece[1]];
+        for piece_bounds in self.starts.windows(2) {
+            let clusters = &self.cluster[piece_bounds[0]..piece_bounds[1]];
             clusters.chunk_by(|x, y| x == y).for_each(|alike| copies[alike[0] as usize] += 1);
         }
         copies

@@ -122,13 +122,13 @@ impl Host<'_> {
     /// all other pages.
     fn grow(&self, contested: &[bool]) -> Vec<u32> {
         let pages = self.clusters.len();
-        let in_contested = |page: u32| contested[self.component[page as usize] as usize];
+        let is_contested = |page: u32| contested[self.component[page as usize] as usize];
         let mut degree = vec![0usize; pages];
         let mut linked: Vec<Vec<u32>> = vec![Vec::new(); pages];
         for &[src, dst] in self.ends {
             degree[src as usize] += 1;
             degree[dst as usize] += 1;
-            if in_contested(src) {
+            if is_contested(src) {
                 linked[src as usize].push(dst);
                 linked[dst as usize].push(src);
             }
@@ -139,7 +139,7 @@ impl Host<'_> {
         let mut starts: Vec<&[u32]> = by_cluster.chunk_by(is_same_cluster).collect();
         let mut doubles = vec![0; pages];
         starts.iter().for_each(|alike| alike.iter().for_each(|&page| doubles[page as usize] = alike.len() as u32));
-        starts.retain(|alike| alike.iter().any(|&page| in_contested(page)));
+        starts.retain(|alike| alike.iter().any(|&page| is_contested(page)));
         let degree = |alike: &[u32]| alike.iter().map(|&page| degree[page as usize]).sum::<usize>();
         starts.sort_by_cached_key(|alike| (alike.len(), Reverse(degree(alike))));
 
@@ -155,7 +155,7 @@ impl Host<'_> {
         let mut pieces = 0;
         for start in starts {
             let first = pieces;
-            for &page in start.iter().filter(|&&page| in_contested(page) && piece_of[page as usize] == NO_PIECE) {
+            for &page in start.iter().filter(|&&page| is_contested(page) && piece_of[page as usize] == NO_PIECE) {
                 next.push(Candidate { doubles: Reverse(0), links: 0, page: Reverse(page), piece: Reverse(pieces) });
                 pieces += 1;
             }
@@ -263,8 +263,8 @@ pub fn join_pieces(
     candidates.sort_unstable();
     // All pieces around one break point must be joined. Pairing each with the largest of them
     // needs fewer pairs than pairing every two of them.
-    for of_break_point in candidates.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)) {
-        let pieces = of_break_point.iter().map(|row| row.2);
+    for break_point_rows in candidates.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)) {
+        let pieces = break_point_rows.iter().map(|row| row.2);
         let largest = pieces.clone().max_by_key(|&piece| larger(piece)).expect("a chunk is not empty");
         pairs.extend(pieces.map(|piece| (piece, largest)));
     }
@@ -286,14 +286,14 @@ pub fn join_pieces(
         }
         let (larger, smaller) = if clusters[x as usize].len() < clusters[y as usize].len() { (y, x) } else { (x, y) };
         // The test is on the current clusters: pages of earlier joins count, too.
-        let of_small = &clusters[smaller as usize];
-        let doubled = of_small.iter().filter(|cluster| clusters[larger as usize].contains(cluster)).count();
-        if DOUBLED_DIVISOR * doubled <= of_small.len() {
+        let smaller_clusters = &clusters[smaller as usize];
+        let doubled = smaller_clusters.iter().filter(|cluster| clusters[larger as usize].contains(cluster)).count();
+        if DOUBLED_DIVISOR * doubled <= smaller_clusters.len() {
             union.union(x, y);
-            let of_small = std::mem::take(&mut clusters[smaller as usize]);
-            let mut of_large = std::mem::take(&mut clusters[larger as usize]);
-            of_large.extend(of_small);
-            clusters[x.min(y) as usize] = of_large;
+            let smaller_clusters = std::mem::take(&mut clusters[smaller as usize]);
+            let mut larger_clusters = std::mem::take(&mut clusters[larger as usize]);
+            larger_clusters.extend(smaller_clusters);
+            clusters[x.min(y) as usize] = larger_clusters;
         }
     }
     // If joined pieces double a page, the page of the largest piece stays.

@@ -219,12 +219,12 @@ pub fn add_up(votes: &mut Vec<Vote>) {
 /// ```
 pub fn elect(votes: &mut Vec<Vote>) -> Vec<CollectionRoot> {
     add_up(votes);
-    let of_collection = |votes: &[Vote]| {
+    let merge_collection = |votes: &[Vote]| {
         let best = votes.iter().min_by_key(|vote| (Reverse(vote.pages), **vote));
         let &Vote { collection, similar_cluster, root, .. } = best.expect("a chunk is not empty");
         CollectionRoot { root, similar_cluster, collection, votes: votes.iter().map(|vote| vote.pages).sum() }
     };
-    votes.chunk_by(|x, y| x.collection == y.collection).map(of_collection).collect()
+    votes.chunk_by(|x, y| x.collection == y.collection).map(merge_collection).collect()
 }
 
 /// Roots of all collections, by hash.
@@ -486,8 +486,8 @@ mod tests {
             let mut expected = Vec::new();
             for x in &placed_pages {
                 for y in placed_pages.iter().filter(|y| x.page < y.page && x.place == y.place && label(x.page) != label(y.page)) {
-                    let (Some(of_x), Some(of_y)) = (silent_set(x), silent_set(y)) else { continue };
-                    let first = of_x.first() == Some(&x.page) && of_y.first() == Some(&y.page);
+                    let (Some(set_of_x), Some(set_of_y)) = (silent_set(x), silent_set(y)) else { continue };
+                    let first = set_of_x.first() == Some(&x.page) && set_of_y.first() == Some(&y.page);
                     if first && x.reports == y.reports && x.reports != reports::EMPTY_TEXT {
                         expected.push([x.page, y.page]);
                     }

@@ -45,8 +45,8 @@ impl Set {
         self.pieces.iter().filter(|(_, count)| *count >= MIN_CLUSTERS && 10 * count >= 3 * self.size).any(
             |&(piece, _)| {
                 remaining = &remaining[remaining.partition_point(|of| of.0 < piece)..];
-                let of_other = remaining.first().filter(|of| of.0 == piece).map_or(0, |of| of.1);
-                of_other < MIN_CLUSTERS || 10 * of_other < other.size
+                let other_count = remaining.first().filter(|of| of.0 == piece).map_or(0, |of| of.1);
+                other_count < MIN_CLUSTERS || 10 * other_count < other.size
             },
         )
     }
@@ -126,10 +126,10 @@ fn join_what_never_stands_alone(ground: &ClusterPlaces, edges: &[Edge], union: &
     for (&piece, &cluster) in ground.piece.iter().zip(&ground.cluster) {
         // Pages of one trivial cluster in one piece are a double, which the check takes out.
         if last.replace((piece, cluster)) != Some((piece, cluster)) {
-            let of_set = &mut sets[union.find(cluster) as usize].pieces;
-            match of_set.last_mut() {
+            let set_pieces = &mut sets[union.find(cluster) as usize].pieces;
+            match set_pieces.last_mut() {
                 Some(last) if last.0 == piece => last.1 += 1,
-                _ => of_set.push((piece, 1)),
+                _ => set_pieces.push((piece, 1)),
             }
         }
     }

@@ -106,9 +106,11 @@ pub fn largest_pieces(
 ) -> Vec<PieceId> {
     let mut largest = vec![PieceId::NONE; clusters];
     for (cluster, piece) in pages {
-        let so_far = &mut largest[cluster];
-        if *so_far == PieceId::NONE || by_size(size(piece), piece) > by_size(size(*so_far), *so_far) {
-            *so_far = piece;
+        let largest_piece = &mut largest[cluster];
+        if *largest_piece == PieceId::NONE
+            || by_size(size(piece), piece) > by_size(size(*largest_piece), *largest_piece)
+        {
+            *largest_piece = piece;
         }
     }
     largest
@@ -137,9 +139,9 @@ pub fn verified(pages: &[PiecePage], links: &[[u32; 2]], settings: &ClusterSetti
     let mut components = vec![(Vec::new(), Vec::new()); count];
     let mut places = Vec::with_capacity(pages.len());
     for (place, page) in (0..).zip(pages) {
-        let of_thing = &mut components[component_of(place) as usize].0;
-        places.push(of_thing.len() as u32);
-        of_thing.push(*page);
+        let component_places = &mut components[component_of(place) as usize].0;
+        places.push(component_places.len() as u32);
+        component_places.push(*page);
     }
     for &[src, dst] in links.iter().filter(|link| component_of(link[0]) == component_of(link[1])) {
         components[component_of(src) as usize].1.push([places[src as usize], places[dst as usize]]);
@@ -205,12 +207,12 @@ fn linked_alike(ground: &ClusterPlaces, stays: &[bool]) -> Vec<bool> {
         let staying = || links_of_pair.iter().filter(|link| stays[link[0] as usize] && stays[link[1] as usize]);
         // For each direction: the first piece that has such a link, and true if another piece has
         // it, too.
-        let mut had: [Option<(u32, bool)>; 2] = [None; 2];
+        let mut first_pieces: [Option<(u32, bool)>; 2] = [None; 2];
         for link in staying() {
-            let (first, has_other) = had[way(link)].get_or_insert((piece(link), false));
+            let (first, has_other) = first_pieces[way(link)].get_or_insert((piece(link), false));
             *has_other |= *first != piece(link);
         }
-        for link in staying().filter(|link| had[way(link)].is_some_and(|(_, others)| others)) {
+        for link in staying().filter(|link| first_pieces[way(link)].is_some_and(|(_, others)| others)) {
             is_linked_alike[link[0] as usize] = true;
             is_linked_alike[link[1] as usize] = true;
         }
@@ -233,15 +235,15 @@ fn keep_copies(ground: &ClusterPlaces, stays: &mut [bool], min_size: usize) {
     pieces.sort_unstable_by_key(|piece| piece.0);
     let size = |piece: PieceId| pieces[piece.index()].1.len();
     let numbered = || (0..).map(PieceId).zip(&pieces);
-    let of_cluster = |at: usize| ClusterId(ground.cluster[at]);
-    let pages = numbered().flat_map(|(piece, (_, left))| left.iter().map(move |&at| (of_cluster(at), piece)));
+    let cluster_at = |at: usize| ClusterId(ground.cluster[at]);
+    let pages = numbered().flat_map(|(piece, (_, left))| left.iter().map(move |&at| (cluster_at(at), piece)));
     let largest = largest_pieces(ground.clusters, pages, size);
-    let of_all = numbered().map(|(piece, _)| piece).max_by_key(|&piece| by_size(size(piece), piece));
+    let overall_largest = numbered().map(|(piece, _)| piece).max_by_key(|&piece| by_size(size(piece), piece));
     let mut pointed_to: Vec<PieceId> = Vec::new();
     for (piece, (_, left)) in numbered() {
         pointed_to.clear();
-        pointed_to.extend(left.iter().map(|&at| largest[of_cluster(at)]));
-        if Some(piece) != of_all && larger_copy(piece, &mut pointed_to, size).is_none() {
+        pointed_to.extend(left.iter().map(|&at| largest[cluster_at(at)]));
+        if Some(piece) != overall_largest && larger_copy(piece, &mut pointed_to, size).is_none() {
             left.iter().for_each(|&at| stays[at] = false);
         }
     }
@@ -278,8 +280,8 @@ pub fn similar_clusters(
     let cluster = |page: Page| labels[page];
     let has_copies = |page: Page| sizes[cluster(page)] > 1;
     let host = |page: Page| hosts[page];
-    let on_one_host = |&&(src, dst): &&(Page, Page)| src != dst && host(src) == host(dst);
-    let inner_links: Vec<(Page, Page)> = links.iter().filter(on_one_host).copied().collect();
+    let is_within_host = |&&(src, dst): &&(Page, Page)| src != dst && host(src) == host(dst);
+    let inner_links: Vec<(Page, Page)> = links.iter().filter(is_within_host).copied().collect();
     let counts = |&&(src, dst): &&(Page, Page)| has_copies(src) && has_copies(dst) && cluster(src) != cluster(dst);
     let mut between: Vec<ClusterLink> = inner_links
         .iter()
@@ -368,10 +370,10 @@ pub fn similar_clusters(
 fn mirrors(labels: &[ClusterId], sizes_of_clusters: &[u32], pieces: &[PieceId]) -> Vec<SimilarClusterId> {
     let sizes = sizes(pieces);
     let size = |piece: PieceId| sizes[piece] as usize;
-    let with_copies = || (0..labels.len()).filter(|&page| sizes_of_clusters[labels[page]] > 1);
-    let largest = largest_pieces(labels.len(), with_copies().map(|page| (labels[page], pieces[page])), size);
+    let copied_pages = || (0..labels.len()).filter(|&page| sizes_of_clusters[labels[page]] > 1);
+    let largest = largest_pieces(labels.len(), copied_pages().map(|page| (labels[page], pieces[page])), size);
     let mut pointed_to: BTreeMap<PieceId, Vec<PieceId>> = BTreeMap::new();
-    for page in with_copies() {
+    for page in copied_pages() {
         pointed_to.entry(pieces[page]).or_default().push(largest[labels[page]]);
     }
     let mut sets = UnionFind::new(labels.len());

@@ -108,12 +108,12 @@ pub fn weakest(edges: &[Edge]) -> (Vec<CutEdge>, Option<CutEdge>) {
     thin(&mut edges);
     let pages = pages(&edges);
     let min_size = (pages.len() / 100).max(2) as u32;
-    let of_weight = |cut: &CutEdge| cut.cuts_off >= min_size && cut.edge.strength != EXACT;
+    let is_significant = |cut: &CutEdge| cut.cuts_off >= min_size && cut.edge.strength != EXACT;
     let mut bridges = bridges(&edges, &pages);
-    bridges.retain(of_weight);
+    bridges.retain(is_significant);
     bridges.sort_unstable_by_key(|cut| (cut.edge.strength, Reverse(cut.cuts_off), cut.edge.a, cut.edge.b));
     bridges.truncate(MAX_BRIDGES);
-    (bridges, splits(&edges, &pages).into_iter().rfind(of_weight))
+    (bridges, splits(&edges, &pages).into_iter().rfind(is_significant))
 }
 
 /// Returns every pair that joined two parts, strongest first, with the size of the smaller part.

@@ -80,8 +80,8 @@ impl PairEvidence {
 
     /// Returns the number of chunks that count and are on both pages.
     pub fn shared(&self, x: Page, y: Page) -> u32 {
-        let of_x: HashSet<FPrint> = self.counting[x].iter().copied().collect();
-        self.counting[y].iter().filter(|chunk| of_x.contains(chunk)).count() as u32
+        let chunks_of_x: HashSet<FPrint> = self.counting[x].iter().copied().collect();
+        self.counting[y].iter().filter(|chunk| chunks_of_x.contains(chunk)).count() as u32
     }
 
     /// Returns the pages that are better matches for `from` than `to` is, best first: those that
@@ -95,9 +95,9 @@ impl PairEvidence {
         hosts: &[HostId],
         settings: &OverlapSettings,
     ) -> Vec<GuardedMatch> {
-        let of_from: HashSet<FPrint> = self.counting[from].iter().copied().collect();
+        let chunks_of_from: HashSet<FPrint> = self.counting[from].iter().copied().collect();
         let matching = |rival: Page| {
-            let shared = self.counting[rival].iter().filter(|chunk| of_from.contains(chunk)).count() as u32;
+            let shared = self.counting[rival].iter().filter(|chunk| chunks_of_from.contains(chunk)).count() as u32;
             let larger = self.chunks(from).max(self.chunks(rival));
             let similar = is_pairwise_similar(shared, self.chunks(from), self.chunks(rival), settings);
             similar.then_some(GuardedMatch { from, host: hosts[rival], to: rival, shared, larger })
@@ -110,8 +110,8 @@ impl PairEvidence {
         }
         let requested = matches.iter().find(|of| of.to == to);
         // On its own host a page may be exceeded by a match on any host.
-        let at_home = hosts[from] == hosts[to];
-        best.retain(|of| at_home || of.host == hosts[to]);
+        let is_same_host = hosts[from] == hosts[to];
+        best.retain(|of| is_same_host || of.host == hosts[to]);
         best.retain(|of| requested.is_none_or(|asked| of.better_than(asked).is_gt()));
         best.sort_by(|x, y| y.better_than(x).then(x.to.cmp(&y.to)));
         best

@@ -124,9 +124,9 @@ mod tests {
 
     /// Permutes bit by bit, as defined in the module documentation.
     fn plain(f: u32, key: u64, fingerprint: u64) -> u64 {
-        let in_key = |&bit: &u32| key >> bit & 1 == 1;
-        let top = (0..f).rev().filter(in_key);
-        let low = (0..f).rev().filter(|bit| !in_key(bit));
+        let is_in_key = |&bit: &u32| key >> bit & 1 == 1;
+        let top = (0..f).rev().filter(is_in_key);
+        let low = (0..f).rev().filter(|bit| !is_in_key(bit));
         top.chain(low).fold(0, |permuted, bit| permuted << 1 | fingerprint >> bit & 1)
     }
 

@@ -37,9 +37,9 @@ impl BandLayout {
     /// candidate with probability [`RECALL`], with at most `permutations` rows in total. If there
     /// are none, chooses bands of one row.
     pub fn choose(permutations: u32, threshold: f64) -> BandLayout {
-        let with_rows = |rows: u32| BandLayout { bands: permutations / rows, rows };
+        let layout_of_rows = |rows: u32| BandLayout { bands: permutations / rows, rows };
         let suffices = |bands: &BandLayout| bands.probability(threshold) >= RECALL;
-        (1..=permutations).rev().map(with_rows).find(suffices).unwrap_or(with_rows(1))
+        (1..=permutations).rev().map(layout_of_rows).find(suffices).unwrap_or(layout_of_rows(1))
     }
 
     /// Returns the bands of a job: those of its settings, or else those of [`BandLayout::choose`].

@@ -43,12 +43,12 @@ pub fn by_definition(
     all_below: usize,
     resemblance: impl Fn(&[u32], &[u32]) -> Option<u32>,
 ) -> (Vec<(Page, Page, u32)>, u64) {
-    let have = |key: u64| Page::first(keys.len()).filter(move |&page| keys[page].contains(&key));
+    let pages_with_key = |key: u64| Page::first(keys.len()).filter(move |&page| keys[page].contains(&key));
     let (mut pairs, mut omitted) = (Vec::new(), 0);
     for a in Page::first(keys.len()) {
         for b in Page::first(keys.len()).filter(|&b| b > a) {
             let shared = || keys[a].iter().filter(|key| keys[b].contains(key));
-            let is_made = |key: u64| have(key).count() <= all_below || have(key).next() == Some(a);
+            let is_made = |key: u64| pages_with_key(key).count() <= all_below || pages_with_key(key).next() == Some(a);
             omitted += shared().filter(|&&key| !is_made(key)).count() as u64;
             if shared().any(|&key| is_made(key)) {
                 pairs.extend(resemblance(&sets[a], &sets[b]).map(|value| (a, b, value)));

@@ -171,8 +171,8 @@ mod tests {
             let share_a_key = |x: u32, y: u32| !keys[x as usize].is_disjoint(&keys[y as usize]);
             let expected = by_definition(sets.len() as u32, always_kept, |x, y| similar(x, y).filter(|_| share_a_key(x, y)));
 
-            let of_text = |text: usize| keys[text].iter().map(move |&key| (key, text as u32));
-            let mut rows: Vec<(u64, u32)> = (0..sets.len()).flat_map(of_text).collect();
+            let rows_of_text = |text: usize| keys[text].iter().map(move |&key| (key, text as u32));
+            let mut rows: Vec<(u64, u32)> = (0..sets.len()).flat_map(rows_of_text).collect();
             let (mut candidate_rows, mut groups) = (Vec::new(), 0);
             let next_group = || {
                 groups += 1;
@@ -185,9 +185,9 @@ mod tests {
             .unwrap();
             candidate_rows.sort_unstable();
             let mut cover = StarCover::new(sets.len(), always_kept, groups as usize);
-            for of_text in candidate_rows.chunk_by(|x, y| x.text == y.text) {
-                let text = of_text[0].text;
-                cover.decide(text, of_text, |earlier| Ok(similar(text, earlier))).unwrap();
+            for text_rows in candidate_rows.chunk_by(|x, y| x.text == y.text) {
+                let text = text_rows[0].text;
+                cover.decide(text, text_rows, |earlier| Ok(similar(text, earlier))).unwrap();
             }
             prop_assert_eq!(cover.left_out(), expected);
         }

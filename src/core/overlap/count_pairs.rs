@@ -70,18 +70,18 @@ pub fn count(
         *at += 1;
     }
     for at in 0..pages {
-        let of_page = &partners[starts[at] as usize..starts[at + 1] as usize];
+        let page_partners = &partners[starts[at] as usize..starts[at + 1] as usize];
         // A page with fewer than T pairs cannot share T chunks with any single partner.
-        if of_page.len() < min_shared.max(1) as usize {
+        if page_partners.len() < min_shared.max(1) as usize {
             continue;
         }
         // An open-addressing table of at least twice the size of the input needs no growth check.
         // It stays in the cache for most pages, unlike a table of all pairs.
-        let bits = (of_page.len() * 2).next_power_of_two().trailing_zeros();
+        let bits = (page_partners.len() * 2).next_power_of_two().trailing_zeros();
         table.clear();
         table.resize(1 << bits, (Page::NONE, 0));
         enough.clear();
-        for &b in of_page {
+        for &b in page_partners {
             let mut slot = (b.0.wrapping_mul(0x9e37_79b1) >> (32 - bits.min(31))) as usize & ((1 << bits) - 1);
             loop {
                 let (page, count) = &mut table[slot];

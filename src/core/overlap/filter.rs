@@ -57,9 +57,9 @@ pub fn judge(docs: &[Page], hosts: &[HostId], settings: &OverlapSettings, scratc
 
 /// Classifies a chunk on more than `max_documents` pages, given the number of its pages on each
 /// host.
-pub fn judge_too_many(on_hosts: &[u32], settings: &OverlapSettings) -> ChunkVerdict {
+pub fn judge_too_many(pages_by_host: &[u32], settings: &OverlapSettings) -> ChunkVerdict {
     let max_pages = settings.template_pages;
-    if max_pages > 0 && on_hosts.iter().any(|&pages| pages > max_pages) {
+    if max_pages > 0 && pages_by_host.iter().any(|&pages| pages > max_pages) {
         ChunkVerdict::Template
     } else {
         ChunkVerdict::Frequent
@@ -90,8 +90,8 @@ mod tests {
             };
             prop_assert_eq!(judge(&docs, &hosts, &settings, &mut Vec::new()), expected);
             if max_documents > 0 && hosts.len() > max_documents as usize {
-                let on_hosts = [0, 1, 2, 3].map(|host| hosts.iter().filter(|&&h| h == HostId(host)).count() as u32);
-                prop_assert_eq!(judge_too_many(&on_hosts, &settings), expected);
+                let pages_by_host = [0, 1, 2, 3].map(|host| hosts.iter().filter(|&&h| h == HostId(host)).count() as u32);
+                prop_assert_eq!(judge_too_many(&pages_by_host, &settings), expected);
             }
         }
     }

@@ -311,14 +311,14 @@ impl std::ops::Add for Surplus {
 pub fn surplus(pages: &[ServerPage], server: impl Fn(HostId) -> HostId) -> Surplus {
     let mut sum = Surplus::default();
     let (mut texts, mut servers) = (Vec::new(), Vec::new());
-    for of_host in pages.chunk_by(|x, y| x.host == y.host) {
+    for host_pages in pages.chunk_by(|x, y| x.host == y.host) {
         texts.clear();
-        texts.extend(of_host.iter().map(|page| page.text));
+        texts.extend(host_pages.iter().map(|page| page.text));
         texts.sort_unstable();
         texts.dedup();
-        sum.url_alias += (of_host.len() - texts.len()) as u64;
+        sum.url_alias += (host_pages.len() - texts.len()) as u64;
         sum.same_server += texts.len() as u64 - 1;
-        servers.push(server(of_host[0].host));
+        servers.push(server(host_pages[0].host));
     }
     let hosts = servers.len() as u64;
     servers.sort_unstable();

@@ -214,12 +214,12 @@ pub fn resemblance(a: &[u32], b: &[u32], kin: Kin, settings: &OverlapSettings) -
 /// their pages, without pairs whose pages earlier pairs have joined.
 pub fn join(block: &[(Page, &[u32])], kin: Kin, settings: &OverlapSettings, mut emit: impl FnMut(SimilarPair)) {
     let mut union = UnionFind::new(block.len());
-    for (at, &(a, of_a)) in block.iter().enumerate() {
-        for (later, &(b, of_b)) in block.iter().enumerate().skip(at + 1) {
+    for (at, &(a, chunks_of_a)) in block.iter().enumerate() {
+        for (later, &(b, chunks_of_b)) in block.iter().enumerate().skip(at + 1) {
             if union.find(at as u32) == union.find(later as u32) {
                 continue;
             }
-            if let Some(value) = resemblance(of_a, of_b, kin, settings) {
+            if let Some(value) = resemblance(chunks_of_a, chunks_of_b, kin, settings) {
                 union.union(at as u32, later as u32);
                 emit(SimilarPair { a, b, value });
             }
@@ -235,9 +235,9 @@ pub fn agree(
     settings: &OverlapSettings,
     mut visit: impl FnMut(Option<SimilarPair>),
 ) {
-    let Some((_, of_original)) = block.iter().find(|text| text.0 == original) else { return };
+    let Some((_, original_chunks)) = block.iter().find(|text| text.0 == original) else { return };
     for (other, chunks) in block.iter().filter(|text| text.0 != original) {
-        let value = resemblance(of_original, chunks, Kin::Canonical, settings);
+        let value = resemblance(original_chunks, chunks, Kin::Canonical, settings);
         visit(value.map(|value| SimilarPair { a: original.min(*other), b: original.max(*other), value }));
     }
 }
@@ -268,7 +268,7 @@ pub struct ViewPage {
 /// the pages that others correctly name as canonical.
 pub fn by_definition(pages: &[ViewPage], settings: &OverlapSettings) -> ([Vec<SimilarPair>; 3], BTreeSet<Page>) {
     let page_at = |page: Page| &pages[page];
-    let with_text = || Page::first(pages.len()).filter(|&page| !page_at(page).chunks.is_empty());
+    let text_pages = || Page::first(pages.len()).filter(|&page| !page_at(page).chunks.is_empty());
     // Keeps the smallest page of each text.
     let texts_of = |pages: &mut dyn Iterator<Item = Page>| {
         let mut texts: Vec<Page> = Vec::new();
@@ -279,7 +279,7 @@ pub fn by_definition(pages: &[ViewPage], settings: &OverlapSettings) -> ([Vec<Si
         }
         texts
     };
-    let texts_on = |host: HostId| texts_of(&mut with_text().filter(|&page| page_at(page).host == host));
+    let texts_on = |host: HostId| texts_of(&mut text_pages().filter(|&page| page_at(page).host == host));
     let is_own = |chunk: FPrint, host: HostId| {
         let texts = texts_on(host);
         let count = texts.len() as u32;
@@ -304,37 +304,38 @@ pub fn by_definition(pages: &[ViewPage], settings: &OverlapSettings) -> ([Vec<Si
     };
     let (mut pairs_by_kind, mut originals) = ([const { Vec::new() }; 3], BTreeSet::new());
     let titles: BTreeSet<&String> =
-        with_text().map(|page| &page_at(page).title).filter(|title| !title.is_empty()).collect();
+        text_pages().map(|page| &page_at(page).title).filter(|title| !title.is_empty()).collect();
     let hosts: BTreeSet<HostId> = pages.iter().map(|page| page.host).collect();
     for host in hosts {
         let count = texts_on(host).len() as u32;
-        let on_host = || with_text().filter(|&page| page_at(page).host == host);
+        let host_pages = || text_pages().filter(|&page| page_at(page).host == host);
         // Views with one title differ in their queries, so a title is skipped if no URL with it has
         // a query.
         for title in &titles {
-            let title_pages = || on_host().filter(|&page| page_at(page).title == **title);
+            let title_pages = || host_pages().filter(|&page| page_at(page).title == **title);
             let texts = texts_of(&mut title_pages());
             if title_pages().any(|page| page_at(page).path.contains('?')) {
                 compare(Kin::of_title(texts.len(), count), &texts, &mut pairs_by_kind[0]);
             }
         }
-        let notices: BTreeSet<u64> = on_host().map(|page| page_at(page).notice).filter(|&notice| notice != 0).collect();
+        let notices: BTreeSet<u64> =
+            host_pages().map(|page| page_at(page).notice).filter(|&notice| notice != 0).collect();
         for notice in notices {
-            let notice_texts = texts_of(&mut on_host().filter(|&page| page_at(page).notice == notice));
+            let notice_texts = texts_of(&mut host_pages().filter(|&page| page_at(page).notice == notice));
             if notice_texts.len() >= MIN_PLACEHOLDERS {
                 compare(Kin::Notice, &notice_texts, &mut pairs_by_kind[1]);
             }
         }
     }
     let place = |page: Page| (&page_at(page).domain, &page_at(page).path);
-    let places: BTreeSet<_> = with_text().map(place).collect();
+    let places: BTreeSet<_> = text_pages().map(place).collect();
     // Paths are compared across the hosts of a domain, so they are not part of the loop over hosts.
     for place_found in places {
-        let texts = texts_of(&mut with_text().filter(|&page| place(page) == place_found));
+        let texts = texts_of(&mut text_pages().filter(|&page| place(page) == place_found));
         compare(Kin::Path, &texts, &mut pairs_by_kind[0]);
     }
-    for original in with_text() {
-        let declaring = || with_text().filter(|&page| page_at(page).doc_ids[1] == page_at(original).doc_ids[0]);
+    for original in text_pages() {
+        let declaring = || text_pages().filter(|&page| page_at(page).doc_ids[1] == page_at(original).doc_ids[0]);
         let is_copy = |page: &Page| page_at(*page).exact == page_at(original).exact;
         if declaring().any(|page| is_copy(&page)) {
             originals.insert(original);

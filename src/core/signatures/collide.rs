@@ -156,14 +156,14 @@ impl<F: FnMut(PairBlock<'_>)> Join<'_, F> {
         if left.is_empty() {
             return;
         }
-        let of_left = self.bounds(left);
-        let right = self.within_reach(right, &of_left);
+        let left_bounds = self.bounds(left);
+        let right = self.within_reach(right, &left_bounds);
         if right.is_empty() {
             return;
         }
-        let of_right = self.bounds(right);
-        let union: Bounds = of_left.iter().zip(&of_right).map(|(x, y)| (x.0.min(y.0), x.1.max(y.1))).collect();
-        let Some((left_spread, dim_of_left)) = self.widest(&union, &of_left) else {
+        let right_bounds = self.bounds(right);
+        let union: Bounds = left_bounds.iter().zip(&right_bounds).map(|(x, y)| (x.0.min(y.0), x.1.max(y.1))).collect();
+        let Some((left_spread, dim_of_left)) = self.widest(&union, &left_bounds) else {
             return (self.emit)(PairBlock::Across(left, right));
         };
         if left.len() * right.len() <= MIN_SPLIT_POINTS * MIN_SPLIT_POINTS {
@@ -172,13 +172,13 @@ impl<F: FnMut(PairBlock<'_>)> Join<'_, F> {
         }
         // If some points of both sets are within reach of each other, but not all of them, one of
         // the two sets is spread out.
-        let (right_spread, dim_of_right) = self.widest(&union, &of_right).expect("as wide as it was");
+        let (right_spread, dim_of_right) = self.widest(&union, &right_bounds).expect("as wide as it was");
         if left_spread >= right_spread {
-            let (low, high) = self.split(left, dim_of_left, of_left[dim_of_left].0);
+            let (low, high) = self.split(left, dim_of_left, left_bounds[dim_of_left].0);
             self.across(low, right);
             self.across(high, right);
         } else {
-            let (low, high) = self.split(right, dim_of_right, of_right[dim_of_right].0);
+            let (low, high) = self.split(right, dim_of_right, right_bounds[dim_of_right].0);
             self.across(left, low);
             self.across(left, high);
         }

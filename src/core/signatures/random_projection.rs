@@ -233,8 +233,8 @@ mod tests {
                 let spread = pages.iter().any(|page| page[dim] != pages[0][dim]);
                 prop_assert_eq!(signatures.iter().map(|of| of[dim]).min(), Some(0));
                 prop_assert_eq!(signatures.iter().map(|of| of[dim]).max(), Some(if spread { ONE } else { 0 }));
-                for (x, of_x) in pages.iter().zip(&signatures) {
-                    prop_assert!(pages.iter().zip(&signatures).all(|(y, of_y)| x[dim] > y[dim] || of_x[dim] <= of_y[dim]));
+                for (x, signature_of_x) in pages.iter().zip(&signatures) {
+                    prop_assert!(pages.iter().zip(&signatures).all(|(y, of_y)| x[dim] > y[dim] || signature_of_x[dim] <= of_y[dim]));
                 }
             }
         }

@@ -200,19 +200,21 @@ pub fn bow_tie(links: &[[Page; 2]], forwards: &WebGraph, backwards: &WebGraph, c
         core.iter().for_each(|&page| set.insert(page));
         set
     };
-    let from_core = forwards.reached(core.iter().copied());
-    let to_core = backwards.reached(core.iter().copied());
+    let core_descendants = forwards.reached(core.iter().copied());
+    let core_ancestors = backwards.reached(core.iter().copied());
     let all_pages = || Page::first(pages);
-    let from_in = forwards.reached(all_pages().filter(|&page| to_core.contains(page) && !is_core.contains(page)));
-    let to_out = backwards.reached(all_pages().filter(|&page| from_core.contains(page) && !is_core.contains(page)));
+    let in_descendants =
+        forwards.reached(all_pages().filter(|&page| core_ancestors.contains(page) && !is_core.contains(page)));
+    let out_ancestors =
+        backwards.reached(all_pages().filter(|&page| core_descendants.contains(page) && !is_core.contains(page)));
     let mut sets = UnionFind::new(pages);
     links.iter().for_each(|link| _ = sets.union(link[0].0, link[1].0));
     let hangs_together = core.first().map(|&page| sets.find(page.0));
     let mut place = |page: Page| match page {
         _ if is_core.contains(page) => BowTiePlace::Core,
-        _ if to_core.contains(page) => BowTiePlace::In,
-        _ if from_core.contains(page) => BowTiePlace::Out,
-        _ if from_in.contains(page) && to_out.contains(page) => BowTiePlace::Tube,
+        _ if core_ancestors.contains(page) => BowTiePlace::In,
+        _ if core_descendants.contains(page) => BowTiePlace::Out,
+        _ if in_descendants.contains(page) && out_ancestors.contains(page) => BowTiePlace::Tube,
         _ if Some(sets.find(page.0)) == hangs_together => BowTiePlace::Tendril,
         _ => BowTiePlace::Disconnected,
     };

@@ -162,17 +162,17 @@ pub fn tables(findings: &Findings<'_>) -> (Tables, StudyClusters) {
     let (disconnected, _) = part(&|page| is_document(page) && !reachable.contains(page));
 
     let mut sizes = vec![0u32; same_text.len()];
-    let mut in_connected = PageSet::new(same_text.len(), |_| false);
+    let mut connected_clusters = PageSet::new(same_text.len(), |_| false);
     for page in Page::first(same_text.len()).filter(|&page| is_document(page)) {
         let cluster = all_clusters.labels[page];
         sizes[cluster] += 1;
         if reachable.contains(page) {
-            in_connected.insert(cluster);
+            connected_clusters.insert(cluster);
         }
     }
     let count = |is_counted: fn(u32) -> bool| {
         let clusters = Page::first(sizes.len()).filter(|&page| is_counted(sizes[page]));
-        clusters.filter(|&cluster| in_connected.contains(cluster)).count() as u64
+        clusters.filter(|&cluster| connected_clusters.contains(cluster)).count() as u64
     };
     let (clusters, unique) = (count(|size| size > 1), count(|size| size == 1));
 
@@ -230,16 +230,16 @@ pub fn near(labels: &[Page], documents: &PageSet, percent_shared: u32) -> (NearC
     let mut sizes = vec![0u64; labels.len()];
     let pages = Page::first(labels.len()).filter(|&page| documents.contains(page));
     pages.for_each(|page| sizes[labels[page]] += 1);
-    let with_another = PageSet::new(labels.len(), |page| sizes[labels[page]] > 1);
+    let matched_pages = PageSet::new(labels.len(), |page| sizes[labels[page]] > 1);
     let sets = sizes.iter().filter(|&&size| size > 1).count() as u64;
-    let near_duplicates = with_another.count() - sets;
+    let near_duplicates = matched_pages.count() - sets;
     let row = NearColumn {
         percent: percent_shared,
         near_duplicates,
         near_duplicates_percent: percent(near_duplicates, documents.count()),
-        with_another: with_another.count(),
+        with_another: matched_pages.count(),
     };
-    (row, with_another)
+    (row, matched_pages)
 }
 
 #[cfg(test)]
@@ -259,9 +259,9 @@ mod tests {
             (complete.documents, complete.clusters, complete.duplicates, complete.unique, complete.useful),
             (3, 1, 1, 1, 2)
         );
-        let (near, with_another) = near(&clusters.labels, &documents, 90);
+        let (near, matched_pages) = near(&clusters.labels, &documents, 90);
         assert_eq!((near.near_duplicates, near.with_another), (1, 2));
-        assert!(with_another.contains(Page(1)) && !with_another.contains(Page(2)));
+        assert!(matched_pages.contains(Page(1)) && !matched_pages.contains(Page(2)));
     }
 
     #[test]

@@ -98,9 +98,9 @@ impl Notices {
         let line = &self.lower[start..];
         let line = &line[..line.find('\n').unwrap_or(line.len())];
         lower_into(&mut self.url, url);
-        let of_url: HashSet<&str> = words(&self.url).collect();
+        let url_words: HashSet<&str> = words(&self.url).collect();
         let mut message = String::new();
-        for word in words(line).filter(|word| !of_url.contains(word) && !word.contains(|c: char| c.is_numeric())) {
+        for word in words(line).filter(|word| !url_words.contains(word) && !word.contains(|c: char| c.is_numeric())) {
             message.push_str(word);
             message.push(' ');
         }

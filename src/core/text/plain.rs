@@ -20,8 +20,8 @@ const NONE: char = '\0';
 
 /// Composed and folded form of each character of the table.
 static TABLE: LazyLock<Vec<[char; 2]>> = LazyLock::new(|| {
-    let of_point = |point| char::from_u32(point).and_then(by_definition).unwrap_or([NONE; 2]);
-    (0..TABLE_END).map(of_point).collect()
+    let forms_of_point = |point| char::from_u32(point).and_then(by_definition).unwrap_or([NONE; 2]);
+    (0..TABLE_END).map(forms_of_point).collect()
 });
 
 /// Returns the two forms of a character if it is plain.

@@ -60,22 +60,22 @@ impl UrlEdit {
     /// Returns the edited URL, or `None` if it does not change.
     pub fn apply(&self, address: &UrlParts<'_>) -> Option<String> {
         let path = |path: &str| address.with_path(path);
-        let in_query = |edit: &dyn Fn(&str) -> Option<String>| {
+        let edit_query = |edit: &dyn Fn(&str) -> Option<String>| {
             let query = address.query?;
             let edited_query = edit(query);
             // An unchanged URL is not edited, so it must not count as evidence.
             (edited_query.as_deref() != Some(query)).then(|| address.with_query(edited_query.as_deref()))
         };
         match self {
-            UrlEdit::Order => in_query(&|query| Some(sorted(query))),
+            UrlEdit::Order => edit_query(&|query| Some(sorted(query))),
             UrlEdit::Parameters(names) => {
-                in_query(&|query| without(query, |piece| names.iter().any(|own| own == name(piece))))
+                edit_query(&|query| without(query, |piece| names.iter().any(|own| own == name(piece))))
             }
-            UrlEdit::Default(of) => in_query(&|query| without(query, |piece| piece == of)),
-            UrlEdit::Value(from, to) => in_query(&|query| {
+            UrlEdit::Default(of) => edit_query(&|query| without(query, |piece| piece == of)),
+            UrlEdit::Value(from, to) => edit_query(&|query| {
                 Some(map_pieces(query, |piece| if piece == from { to.clone() } else { piece.to_string() }))
             }),
-            UrlEdit::Case(Some(parameter)) => in_query(&|query| {
+            UrlEdit::Case(Some(parameter)) => edit_query(&|query| {
                 Some(map_pieces(query, |piece| match piece.split_once('=') {
                     Some((name, value)) if name == parameter => format!("{name}={}", lower(value)),
                     _ => piece.to_string(),

@@ -272,15 +272,15 @@ fn enough(
     let holds = |half: &EditCounts| {
         half.support > 0 && half.support * 10_000 >= u64::from(required.bound) * (half.support + half.violations)
     };
-    let [of_clusters, of_urls] = [&tally.halves, &tally.url_halves].map(|halves| halves.iter().all(holds));
-    if of_clusters && tally.clusters > 1 && tally.clusters_with_target > 1 {
+    let [holds_by_cluster, holds_by_url] = [&tally.halves, &tally.url_halves].map(|halves| halves.iter().all(holds));
+    if holds_by_cluster && tally.clusters > 1 && tally.clusters_with_target > 1 {
         return Some(tally.halves);
     }
     // One page under all values of a parameter or below a path, such as a form to log in. All URLs
     // are of one cluster, so the halves are those of the URLs.
     let is_one_page = tally.clusters == 1 && tally.clusters_with_target == 1 && total.violations == 0;
     let is_general = matches!(edit, UrlEdit::Page(_)) || matches!(scope.paths, Paths::Is(_));
-    (is_one_page && of_urls && is_general).then_some(tally.url_halves)
+    (is_one_page && holds_by_url && is_general).then_some(tally.url_halves)
 }
 
 #[cfg(test)]
@@ -339,12 +339,12 @@ mod tests {
 
     #[test]
     fn parameters_that_occur_together_and_host_aliases_are_detected() {
-        let of_www = |page: DomainPage| DomainPage { url: page.url.replace("//", "//www."), ..page };
+        let with_www = |page: DomainPage| DomainPage { url: page.url.replace("//", "//www."), ..page };
         let mut pages = site((0..200).map(|n| (format!("/p/{n}"), n)));
         pages.extend(
-            site((0..100).map(|n| (format!("/p/{n}?utm_source=a{n}&utm_medium=b"), n))).into_iter().map(of_www),
+            site((0..100).map(|n| (format!("/p/{n}?utm_source=a{n}&utm_medium=b"), n))).into_iter().map(with_www),
         );
-        pages.extend(site((0..100).map(|n| (format!("/p/{n}"), n))).into_iter().map(of_www));
+        pages.extend(site((0..100).map(|n| (format!("/p/{n}"), n))).into_iter().map(with_www));
         let rules = learn("a.example", pages, &REQUIRED);
         let expected = [
             "*.a.example/* parameter utm_medium&utm_source",
@@ -387,8 +387,8 @@ mod tests {
     #[test]
     fn permanently_redirecting_urls_are_evidence_for_rules_but_save_no_page() {
         let mut pages = site((0..100).map(|n| (format!("/x?id={n}"), n)));
-        let of_redirect = |page: DomainPage| DomainPage { skipped: true, is_page: false, ..page };
-        pages.extend(site((0..100).map(|n| (format!("/x?id={n}&ref={}", n * 7919), n))).into_iter().map(of_redirect));
+        let as_redirect = |page: DomainPage| DomainPage { skipped: true, is_page: false, ..page };
+        pages.extend(site((0..100).map(|n| (format!("/x?id={n}&ref={}", n * 7919), n))).into_iter().map(as_redirect));
         let rules = learn("a.example", pages, &REQUIRED);
         assert_eq!(texts(&rules), ["*.a.example/* parameter ref"]);
         assert_eq!((rules[0].counts(), rules[0].saved), (EditCounts { support: 100, violations: 0 }, 0));
@@ -426,10 +426,10 @@ mod tests {
             prop_assert_eq!(&rules, &learn("a.example", shuffled, &lax));
             // No evidence contradicts any rule, so no two texts are rewritten to one URL.
             let rules = Rules::new(rules);
-            let mut of_url: HashMap<String, u32> = HashMap::new();
+            let mut cluster_of_url: HashMap<String, u32> = HashMap::new();
             for page in &pages {
                 let url = rules.rewrite(&page.url).map_or(page.url.clone(), |row| row.0);
-                prop_assert_eq!(*of_url.entry(url).or_insert(page.cluster), page.cluster);
+                prop_assert_eq!(*cluster_of_url.entry(url).or_insert(page.cluster), page.cluster);
             }
         }
     }

@@ -51,11 +51,11 @@ pub fn add_redirects(pages: &mut Vec<DomainPage>, redirects: &[DomainRedirect]) 
     if redirects.is_empty() {
         return;
     }
-    let of_page: HashMap<DocId, usize> = pages.iter().zip(0..).map(|(page, at)| (doc_id(&page.url), at)).collect();
+    let page_by_id: HashMap<DocId, usize> = pages.iter().zip(0..).map(|(page, at)| (doc_id(&page.url), at)).collect();
     let leads: HashMap<DocId, DocId> = redirects.iter().map(|redirect| (doc_id(&redirect.url), redirect.to)).collect();
     let target = |redirect: &DomainRedirect| {
         let hops = std::iter::successors(Some(redirect.to), |url| leads.get(url).copied());
-        hops.take(LONGEST_CHAIN).find_map(|url| of_page.get(&url).copied())
+        hops.take(LONGEST_CHAIN).find_map(|url| page_by_id.get(&url).copied())
     };
     let targets: Vec<(usize, &str)> =
         redirects.iter().filter_map(|redirect| Some((target(redirect)?, redirect.url.as_str()))).collect();
@@ -98,8 +98,8 @@ mod tests {
         };
         let mut pages = pages(paths);
         add_redirects(&mut pages, &redirects.iter().map(redirect).collect::<Vec<_>>());
-        let of_redirects = pages.into_iter().filter(|page| !page.is_page);
-        of_redirects.map(|page| (page.url.replace("http://a.example", ""), page.cluster)).collect()
+        let redirect_pages = pages.into_iter().filter(|page| !page.is_page);
+        redirect_pages.map(|page| (page.url.replace("http://a.example", ""), page.cluster)).collect()
     }
 
     #[test]

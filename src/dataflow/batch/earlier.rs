@@ -94,8 +94,8 @@ struct EarlierLink {
 
 impl PagesOfF<'_> {
     /// Adds the pages of F that are near a page of Q, and their links, to the local pages of the
-    /// worker that owns their doc id. `of_q` is the directory of the pages of Q. `pairs` are this
-    /// worker's pairs of a document of F and a page of Q.
+    /// worker that owns their doc id. `query_directory` is the directory of the pages of Q. `pairs`
+    /// are this worker's pairs of a document of F and a page of Q.
     ///
     /// # Errors
     /// Returns [`Error::Input`] if a table is damaged. Returns any error of the disk, and an error
@@ -103,16 +103,16 @@ impl PagesOfF<'_> {
     pub(super) fn put_near_pages(
         &self,
         net: &mut Net<'_>,
-        of_q: &Directory,
+        query_directory: &Directory,
         partitions: TablePartitions,
         mut pairs: SpillColumn<NearPair>,
         local_pages: &mut WorkerPages,
     ) -> Result<NearPages> {
-        let of_q = of_q.by_doc_id()?;
+        let query_ids = query_directory.by_doc_id()?;
         let all_pairs = pairs.len();
         // A document of F that is a page of Q, too, is older than that page: the new crawl
         // supersedes it.
-        pairs.retain_mut(|pair| of_q.page(pair.a).is_none())?;
+        pairs.retain_mut(|pair| query_ids.page(pair.a).is_none())?;
         let mut near_ids = pairs.rows().map(|pair| Ok(pair?.a)).collect::<Result<Vec<DocId>>>()?;
         near_ids.sort_unstable();
         near_ids.dedup();
@@ -125,7 +125,7 @@ impl PagesOfF<'_> {
         })?;
 
         let pages = self.pages(net, &near_ids, partitions)?;
-        let links = self.links(net, &near_ids, &of_q, partitions)?;
+        let links = self.links(net, &near_ids, &query_ids, partitions)?;
         let mut names: Vec<String> = pages.values().map(|page| page.source.clone()).collect();
         names.sort_unstable();
         names.dedup();
@@ -138,8 +138,8 @@ impl PagesOfF<'_> {
         // Pages and links are both ascending by doc id, so one merge pass assigns links to pages.
         let mut links = &links[..];
         for (doc_id, EarlierPage { result, mut capture, source }) in pages {
-            let of_earlier_pages = links.partition_point(|link| link.src < doc_id);
-            let remaining = &links[of_earlier_pages..];
+            let earlier_link_count = links.partition_point(|link| link.src < doc_id);
+            let remaining = &links[earlier_link_count..];
             let (own_links, later_links) = remaining.split_at(remaining.partition_point(|link| link.src == doc_id));
             links = later_links;
             let targets: Vec<DocId> =
@@ -204,19 +204,19 @@ impl PagesOfF<'_> {
         &self,
         net: &mut Net<'_>,
         doc_ids: &[DocId],
-        of_q: &DocIdIndex<'_>,
+        query_ids: &DocIdIndex<'_>,
         partitions: TablePartitions,
     ) -> Result<Vec<EarlierLink>> {
         let mut earlier_links: Vec<EarlierLink> = Vec::new();
         for (result, run, file) in self.files(net, "links") {
             net.check()?;
             scan_file(run, file, (&["src", "dst"], &[]), |_| Ok(false), &mut |batch| {
-                let mut of_source = (DocId::MAX, false);
+                let mut current_source = (DocId::MAX, false);
                 for (&src, &dst) in batch.u64("src")?.iter().zip(batch.u64("dst")?) {
-                    if of_source.0 != src {
-                        of_source = (src, doc_ids.binary_search(&src).is_ok());
+                    if current_source.0 != src {
+                        current_source = (src, doc_ids.binary_search(&src).is_ok());
                     }
-                    if of_source.1 && (doc_ids.binary_search(&dst).is_ok() || of_q.page(dst).is_some()) {
+                    if current_source.1 && (doc_ids.binary_search(&dst).is_ok() || query_ids.page(dst).is_some()) {
                         earlier_links.push(EarlierLink { src, dst, result: u64::from(result) });
                     }
                 }

@@ -134,13 +134,13 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, work: &BatchWork, folder
 
     queue.progress.enter("finding");
     let first_source = queue.work.inputs.len() as u32;
-    let of_f = PagesOfF { results: &work.results, first_source, item: floors.len() as u32 };
-    let earlier_counts = of_f.put_near_pages(net, &new.directory, partitions, pairs, &mut local_pages)?;
+    let pages_of_f = PagesOfF { results: &work.results, first_source, item: floors.len() as u32 };
+    let earlier_counts = pages_of_f.put_near_pages(net, &new.directory, partitions, pairs, &mut local_pages)?;
     floors.push(0);
-    let mut of_steps = job.clone();
+    let mut step_job = job.clone();
     // Tables of earlier results have no chunks, which a comparison of texts would need.
-    of_steps.keep.min_resemblance = 0.0;
-    let mut steps = WorkerRun::new(net, &of_steps, &mut local_pages, queue.resume.as_ref());
+    step_job.keep.min_resemblance = 0.0;
+    let mut steps = WorkerRun::new(net, &step_job, &mut local_pages, queue.resume.as_ref());
     steps.earlier_pairs = Some(EarlierPairs { pairs: earlier_counts.pairs, first_source });
     let mut tables = find(&mut steps, &floors, None)?;
     tables.crawl.overlapping = new.overlapping;

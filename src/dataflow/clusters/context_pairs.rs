@@ -126,11 +126,11 @@ pub(crate) fn look(
     let proposed = net.once_per_process(|| [&by_links[..], &by_place].concat())?;
     let all_texts = compared(net, local_pages, &proposed, labels.len())?;
     drop(proposed);
-    let (texts, of_places) = all_texts.split_at(by_links.len());
+    let (texts, place_texts) = all_texts.split_at(by_links.len());
     let best = best_by_far(&by_links, texts, (net.index(), net.peers()));
     let best = net.broadcast("best matches", best)?;
     let matched = net.once_per_process(|| {
-        let agreeing = by_place.iter().zip(of_places).filter(|(_, text)| **text >= TEXT);
+        let agreeing = by_place.iter().zip(place_texts).filter(|(_, text)| **text >= TEXT);
         let by_place: Vec<SimilarPair> = agreeing.map(|(pair, text)| similar(pair, (MILLION + text) / 2)).collect();
         let is_new = |(pair, _): &(CandidatePair, u32)| {
             by_place.binary_search_by_key(&(pair.a, pair.b), |found| (found.a, found.b)).is_err()
@@ -222,12 +222,12 @@ fn proposed_by_links(
 
     let mut proposed_pairs = Vec::new();
     let mut at = PagePlaces::new();
-    let (mut rows, mut some_links, mut group_links) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut rows, mut link_rows, mut group_links) = (Vec::new(), Vec::new(), Vec::new());
     let (mut ends, mut by_place) = (Vec::new(), Vec::new());
     for share in 0..pages.count() {
         net.check()?;
         pages.take(share, &mut rows)?;
-        links.take(share, &mut some_links)?;
+        links.take(share, &mut link_rows)?;
         let mut pages_here: Vec<(Page, ContextPage)> = rows
             .iter()
             .map(|&Named { page, name_high, name_low }| {
@@ -240,7 +240,7 @@ fn proposed_by_links(
         // similar cluster are a range of them.
         pages_here.sort_unstable();
         at.put(pages_here.iter().map(|row| row.1.page));
-        by_source(&some_links, &at, pages_here.len(), &mut ends, &mut by_place);
+        by_source(&link_rows, &at, pages_here.len(), &mut ends, &mut by_place);
         let mut first = 0;
         for group in pages_here.chunk_by(|x, y| x.0 == y.0) {
             let last = first + group.len();

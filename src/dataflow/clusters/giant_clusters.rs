@@ -77,7 +77,7 @@ pub fn giants(
     }
     let place: BTreeMap<ClusterId, usize> = clusters.iter().copied().zip(0..).collect();
 
-    let in_clusters: usize = clusters.iter().map(|&cluster| sizes.size(cluster) as usize).sum();
+    let clustered_pages: usize = clusters.iter().map(|&cluster| sizes.size(cluster) as usize).sum();
     let mut edges: Vec<Edge> = Vec::new();
     for pair in pairs.with_strength() {
         let (SimilarPair { a, b, .. }, strength) = pair?;
@@ -85,7 +85,7 @@ pub fn giants(
         if place.contains_key(&cluster) {
             edges.push(Edge { cluster, a, b, strength });
             // Thins out repeatedly, so that memory does not grow with the number of pairs.
-            if edges.len() > 4 * in_clusters + (1 << 12) {
+            if edges.len() > 4 * clustered_pages + (1 << 12) {
                 thin(&mut edges);
             }
         }

@@ -52,7 +52,7 @@ pub fn similar_clusters(
     drop(component);
     let component_of = |page: Page| component_of[page];
     // A cluster is in the same component as its pages.
-    let of_cluster = |cluster: ClusterId| component_of(cluster.smallest());
+    let component_of_cluster = |cluster: ClusterId| component_of(cluster.smallest());
 
     let bits = partition_bits::<[Page; 2]>(links.len() as u64);
     let partitioning = CommonPartitions { bits, kinds: 3 };
@@ -71,13 +71,13 @@ pub fn similar_clusters(
     let rows = links.blocks().flatten_ok().filter_ok(is_inside).map_ok(<[Page; 2]>::from);
     let mut inner_links = HashPartitions::alike(net, "links of components", partitioning, rows, key)?;
     let rows = edges.into_iter().map(<[ClusterId; 2]>::from);
-    let key = |row: &[ClusterId; 2]| of_cluster(row[0]);
+    let key = |row: &[ClusterId; 2]| component_of_cluster(row[0]);
     let mut between = HashPartitions::alike(net, "edges of the TCG", partitioning, rows, key)?;
 
     let mut clusters = Vec::new();
     // The three kinds of rows are partitioned by component in the same way, so each partition can
     // be grown by itself.
-    let (mut page_rows, mut some_links, mut some_edges) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut page_rows, mut link_rows, mut edge_rows) = (Vec::new(), Vec::new(), Vec::new());
     let (mut cluster_pages, mut links, mut edges) = (Vec::new(), Vec::new(), Vec::new());
     for share in 0..pages.count() {
         net.check()?;
@@ -91,8 +91,8 @@ pub fn similar_clusters(
             links_from_elsewhere,
         }));
         cluster_pages.sort_unstable();
-        by_component(&mut inner_links, share, component_of, &mut some_links, &mut links)?;
-        by_component(&mut between, share, of_cluster, &mut some_edges, &mut edges)?;
+        by_component(&mut inner_links, share, component_of, &mut link_rows, &mut links)?;
+        by_component(&mut between, share, component_of_cluster, &mut edge_rows, &mut edges)?;
         let (mut next_link, mut next_edge) = (0, 0);
         for pages in cluster_pages.chunk_by(|x, y| x.component == y.component) {
             let links = rows_of(&links, pages[0].component, &mut next_link);

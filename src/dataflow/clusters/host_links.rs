@@ -140,16 +140,16 @@ pub(super) fn on_each_host<Row: Pod + Send, Made>(
     let partitioning = CommonPartitions { bits, kinds: 2 };
     let (mut all_rows, mut all_links) = rows_and_links(net, name, partitioning, rows, (links, host))?;
     let mut by_host = LinksByHost::new(hosts);
-    let (mut link_rows, mut some_rows, mut made_rows) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut link_rows, mut share_rows, mut made_rows) = (Vec::new(), Vec::new(), Vec::new());
     for share in 0..all_links.count() {
         net.check()?;
         all_links.take(share, &mut link_rows)?;
-        all_rows.take(share, &mut some_rows)?;
-        some_rows.sort_unstable_by_key(|row| (host(page(row)), page(row)));
+        all_rows.take(share, &mut share_rows)?;
+        share_rows.sort_unstable_by_key(|row| (host(page(row)), page(row)));
         by_host.each(&link_rows, |current_host, links| {
-            let begin = some_rows.partition_point(|row| host(page(row)) < current_host);
-            let rows = some_rows[begin..].iter().take_while(|row| host(page(row)) == current_host).count();
-            made_rows.extend(row_maker(links, &some_rows[begin..begin + rows]));
+            let begin = share_rows.partition_point(|row| host(page(row)) < current_host);
+            let rows = share_rows[begin..].iter().take_while(|row| host(page(row)) == current_host).count();
+            made_rows.extend(row_maker(links, &share_rows[begin..begin + rows]));
         });
     }
     Ok(made_rows)

@@ -85,15 +85,15 @@ impl WorkerLinks {
         targets: Array<Page>,
     ) -> Result<WorkerLinks> {
         let mut links = WorkerLinks::empty(directory, net.index(), targets);
-        let (mut ends, mut targets, mut of_page) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ends, mut targets, mut page_targets) = (Vec::new(), Vec::new(), Vec::new());
         link_ranges.each(net, |places, rows| {
             let source = |link: &[Page; 2]| link[0].0 - places.start as u32;
             by_number(rows, source, |link: &[Page; 2]| link[1], places.len(), &mut ends, &mut targets);
             let mut start = 0;
             for &end in &ends {
-                of_page.clear();
-                of_page.extend_from_slice(&targets[start..end as usize]);
-                links.push(&mut of_page)?;
+                page_targets.clear();
+                page_targets.extend_from_slice(&targets[start..end as usize]);
+                links.push(&mut page_targets)?;
                 start = end as usize;
             }
             Ok(())
@@ -205,13 +205,13 @@ impl WorkerLinks {
     /// Returns, for each partition with links, the range of indices of the links from its pages.
     pub fn by_partition(&self) -> Vec<(usize, Range<usize>)> {
         let (mut pages_before, mut first_link) = (0, 0);
-        let of_part = |(partition, pages): (usize, Range<u32>)| {
+        let part_links = |(partition, pages): (usize, Range<u32>)| {
             pages_before += pages.len();
             let links = first_link..self.range(pages_before - 1).end;
             first_link = links.end;
             (partition, links)
         };
-        self.directory.parts(self.worker).map(of_part).filter(|(_, links)| !links.is_empty()).collect()
+        self.directory.parts(self.worker).map(part_links).filter(|(_, links)| !links.is_empty()).collect()
     }
 
     fn range(&self, place: usize) -> Range<usize> {
@@ -422,8 +422,8 @@ mod tests {
                 }
                 let parts = links.by_partition();
                 for (partition, places) in &parts {
-                    let of_partition = links.read(places.clone()).unwrap();
-                    prop_assert!(of_partition.into_iter().all(|link| directory.partition(link.0) == *partition));
+                    let partition_links = links.read(places.clone()).unwrap();
+                    prop_assert!(partition_links.into_iter().all(|link| directory.partition(link.0) == *partition));
                 }
                 prop_assert_eq!(parts.into_iter().flat_map(|part| part.1).collect::<Vec<_>>(), (0..expected.len()).collect::<Vec<_>>());
             }

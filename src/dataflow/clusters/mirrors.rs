@@ -49,8 +49,8 @@ impl SimilarPieces {
     /// # Errors
     /// Returns any error of [`HashPartitions::alike`].
     pub(super) fn find(net: &mut Net<'_>, web: &KnownWeb<'_>, pieces: &Pieces) -> Result<SimilarPieces> {
-        let of_cluster = |PieceRow { page, piece, size }| OfCluster { cluster: web.cluster(page), piece, size };
-        let rows = pieces.rows.iter().map_ok(of_cluster);
+        let cluster_row = |PieceRow { page, piece, size }| OfCluster { cluster: web.cluster(page), piece, size };
+        let rows = pieces.rows.iter().map_ok(cluster_row);
         let cluster = |row: &OfCluster| row.cluster;
         let mut by_cluster = HashPartitions::alike(net, "pieces by cluster", web.alike(), rows, cluster)?;
         let host = |row: &Larger| web.host(row.piece.smallest());
@@ -75,9 +75,9 @@ impl SimilarPieces {
 
     /// Finds the similar cluster of every piece, given the pieces of all workers.
     pub(super) fn of_all(web: &KnownWeb<'_>, rows: &[PieceRow]) -> SimilarPieces {
-        let of_cluster =
+        let cluster_row =
             |&PieceRow { page, piece, size }: &PieceRow| OfCluster { cluster: web.cluster(page), piece, size };
-        let mut larger = larger_pieces(&mut rows.iter().map(of_cluster).collect::<Vec<_>>());
+        let mut larger = larger_pieces(&mut rows.iter().map(cluster_row).collect::<Vec<_>>());
         SimilarPieces(roots_here(copies_of_larger(&mut larger)))
     }
 
@@ -114,7 +114,7 @@ impl SimilarPieces {
 fn larger_pieces(rows: &mut [OfCluster]) -> Vec<Larger> {
     rows.sort_unstable();
     let clusters = rows.chunk_by(|x, y| x.cluster == y.cluster);
-    let of_cluster = |rows: &[OfCluster]| {
+    let larger_in_cluster = |rows: &[OfCluster]| {
         let largest = rows.iter().max_by_key(|row| by_size(row.size as usize, row.piece));
         let &OfCluster { piece: larger, size: larger_size, .. } = largest.expect("a chunk is not empty");
         let smaller_pieces = rows.iter().filter(move |row| row.piece != larger);
@@ -122,7 +122,7 @@ fn larger_pieces(rows: &mut [OfCluster]) -> Vec<Larger> {
             .map(|&OfCluster { piece, size, .. }| Larger { piece, larger, size, larger_size })
             .collect::<Vec<_>>()
     };
-    clusters.flat_map(of_cluster).collect()
+    clusters.flat_map(larger_in_cluster).collect()
 }
 
 /// Returns the pieces that are copies of a larger piece, each with that piece.

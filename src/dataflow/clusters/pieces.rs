@@ -44,13 +44,13 @@ impl Pieces {
         let (mut pages, mut links) = rows_and_links(net, "pages and links that merge", web.alike(), pages, links)?;
         let mut pieces = Pieces { rows: HashPartitions::empty(net, web.alike()) };
         let (mut places, mut by_host) = (PagePlaces::new(), LinksByHost::new(&web.directory.hosts));
-        let (mut share_pages, mut some_links) = (Vec::new(), Vec::new());
+        let (mut share_pages, mut link_rows) = (Vec::new(), Vec::new());
         for share in 0..pages.count() {
             net.check()?;
             pages.take(share, &mut share_pages)?;
-            links.take(share, &mut some_links)?;
+            links.take(share, &mut link_rows)?;
             share_pages.sort_by_cached_key(|&page| (web.host(page), page));
-            let members = grow_on_hosts(web, &share_pages, &some_links, &mut places, &mut by_host);
+            let members = grow_on_hosts(web, &share_pages, &link_rows, &mut places, &mut by_host);
             pieces.put(share, &members)?;
         }
         Ok(pieces)
@@ -73,25 +73,25 @@ impl Pieces {
         let host = |link: &[Page; 2]| web.host(link[0]);
         let mut links = HashPartitions::alike(net, "links between pieces", web.alike(), links, host)?;
         let mut by_host = LinksByHost::new(&web.directory.hosts);
-        let (mut piece_rows, mut some_links) = (Vec::new(), Vec::new());
+        let (mut piece_rows, mut link_rows) = (Vec::new(), Vec::new());
         for share in 0..links.count() {
             net.check()?;
-            links.take(share, &mut some_links)?;
-            if some_links.is_empty() {
+            links.take(share, &mut link_rows)?;
+            if link_rows.is_empty() {
                 continue;
             }
             self.rows.take(share, &mut piece_rows)?;
             let mut members: Vec<PieceMember> =
                 piece_rows.iter().map(|row| (row.piece, web.cluster(row.page), row.page)).collect();
             // Members of pieces that may be joined, by host.
-            let of_host = |&(piece, _, _): &PieceMember| web.host(piece.smallest());
+            let host_of = |&(piece, _, _): &PieceMember| web.host(piece.smallest());
             let is_paired = |member: &&PieceMember| paired_pieces.binary_search(&member.0).is_ok();
             let mut candidates: Vec<PieceMember> = members.iter().filter(is_paired).copied().collect();
-            candidates.sort_by_cached_key(|member| (of_host(member), *member));
+            candidates.sort_by_cached_key(|member| (host_of(member), *member));
             let mut new_names: Vec<(Page, PieceId)> = Vec::new();
-            by_host.each(&some_links, |host, links| {
-                let first = candidates.partition_point(|member| of_host(member) < host);
-                let count = candidates[first..].iter().take_while(|member| of_host(member) == host).count();
+            by_host.each(&link_rows, |host, links| {
+                let first = candidates.partition_point(|member| host_of(member) < host);
+                let count = candidates[first..].iter().take_while(|member| host_of(member) == host).count();
                 let similar_cluster = |piece| similar.similar_cluster(piece).expect("it is beside another one");
                 new_names.extend(join_pieces(&candidates[first..][..count], &links.pairs(), similar_cluster));
             });
@@ -134,8 +134,8 @@ fn grow_on_hosts(
     contested.sort_unstable();
     contested.dedup();
     if !contested.is_empty() {
-        let of_contested = |link: &&[Page; 2]| contested.binary_search(&web.host(link[0])).is_ok();
-        let links: Vec<[Page; 2]> = links.iter().filter(of_contested).copied().collect();
+        let is_contested = |link: &&[Page; 2]| contested.binary_search(&web.host(link[0])).is_ok();
+        let links: Vec<[Page; 2]> = links.iter().filter(is_contested).copied().collect();
         let mut grown_pieces = Vec::new();
         by_host.each(&links, |_, links| grown_pieces.extend(grow_pieces(links, |page| web.cluster(page))));
         rename(&mut members, grown_pieces);

@@ -43,15 +43,15 @@ impl Redirects {
         let pages = directory.by_doc_id()?;
         let leads = std::mem::take(&mut local_pages.leads);
         local_pages.redirects.retain(|row| pages.page(row.from).is_none());
-        let of_records =
+        let record_redirects =
             local_pages.redirects.iter().map(|row| Row { from: row.from, to: row.to, time: row.fetch_time });
-        let of_pages = leads.iter().filter_map(|&(slot, to)| {
+        let page_redirects = leads.iter().filter_map(|&(slot, to)| {
             let page = local_pages.pages[slot as usize];
             let from = *pages.doc_ids().get(page.index())?;
             Some(Row { from, to, time: 0 })
         });
         let peers = net.peers() as u64;
-        let rows = of_records.chain(of_pages).filter(|row| row.from != row.to);
+        let rows = record_redirects.chain(page_redirects).filter(|row| row.from != row.to);
         let mut rows = net.exchange("redirects", rows, |row| (splitmix64(row.from) % peers) as usize)?;
         // Of redirects with the same time, the choice does not depend on the files.
         rows.sort_unstable_by_key(|row| (row.from, Reverse(row.time), row.to));

@@ -116,8 +116,8 @@ pub fn overlap(
         let page = || ServerPage::new(cluster, host, xxh3_64(path(row.url()).as_bytes()), row.exact);
         (row.exact != 0 && sizes.size(cluster) > 1).then(page)
     });
-    let at_most = crawl.pages.len() as u64;
-    let mut pages = HashPartitions::new(net, "pages of clusters", at_most, rows.flatten_ok(), |row| row.cluster.0)?;
+    let max_rows = crawl.pages.len() as u64;
+    let mut pages = HashPartitions::new(net, "pages of clusters", max_rows, rows.flatten_ok(), |row| row.cluster.0)?;
 
     let mut shared: HashMap<u64, ServerPair> = HashMap::new();
     let (mut shares, mut rows, mut next_row) = (0..pages.count(), Vec::new(), 0);
@@ -259,10 +259,10 @@ fn message(
         addresses.dedup();
         addresses.truncate(MAX_ADDRESSES);
     }
-    let to_second =
+    let second_rows =
         pairs.into_iter().map(|pair| Ok((assignment.owner(pair.b.index()), (pair, hosts[&pair.a].clone()))));
-    let to_second: Vec<Result<(usize, (ServerPair, Host))>> = to_second.collect();
-    let message = net.exchange_values("second hosts", to_second)?.into_iter().filter_map(|(pair, first)| {
+    let second_messages: Vec<Result<(usize, (ServerPair, Host))>> = second_rows.collect();
+    let message = net.exchange_values("second hosts", second_messages)?.into_iter().filter_map(|(pair, first)| {
         let hosts = [first, hosts[&pair.b].clone()];
         let kind = kind(&pair, [&hosts[0].server, &hosts[1].server], settings)?;
         Some(ClassifiedPair { pair, hosts, kind })

@@ -310,7 +310,7 @@ impl KnownWeb<'_> {
         let (mut pages, mut within) = two_alike(net, "pages and links of pieces", partitioning, pages, links)?;
 
         let (mut places, mut similar_clusters) = (PagePlaces::new(), Vec::new());
-        let (mut page_rows, mut some_links, mut inner_links, mut links) =
+        let (mut page_rows, mut link_rows, mut inner_links, mut links) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (mut ends, mut group_links) = (Vec::new(), Vec::new());
         for share in 0..pages.count() {
@@ -320,12 +320,12 @@ impl KnownWeb<'_> {
             // Links are stored by index among the pages of the partition, so that the links of a
             // similar cluster are a range of them.
             places.put(page_rows.iter().map(|row| row.page));
-            within.take(share, &mut some_links)?;
+            within.take(share, &mut link_rows)?;
             let piece_at = |place: u32| (place != NO_INDEX).then(|| page_rows[place.index()].piece);
-            let of_links =
-                some_links.iter().flat_map(LinksWithin::links).map(|link| link.map(|page| places.place(page)));
+            let place_links =
+                link_rows.iter().flat_map(LinksWithin::links).map(|link| link.map(|page| places.place(page)));
             inner_links.clear();
-            inner_links.extend(of_links.filter(|&[src, dst]| piece_at(src) == piece_at(dst)));
+            inner_links.extend(place_links.filter(|&[src, dst]| piece_at(src) == piece_at(dst)));
             by_number(&inner_links, |link: &[u32; 2]| link[0], |link| *link, page_rows.len(), &mut ends, &mut links);
             let mut first = 0;
             for pages in page_rows.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {

@@ -48,17 +48,17 @@ pub(crate) fn drop_unsupported(
         own_pages.filter_map(|page| Some((hosts[page], places.position(page)?.1))).collect();
     rows.sort_unstable();
     rows.dedup();
-    let on_hosts = net.gather_in_process(rows)?;
+    let rows_by_worker = net.gather_in_process(rows)?;
     let context_of = |page: Page| {
         let from = copies.partition_point(|copy| copy[0] < page);
         let identical_pages = copies[from..].iter().take_while(|copy| copy[0] == page).map(|copy| copy[1]);
         TextContext::gather(std::iter::once(page).chain(identical_pages).flat_map(|page| {
             let host = hosts[page];
             let own_cluster = places.position(page).map(|(_, similar_cluster)| similar_cluster);
-            let on_hosts = &on_hosts[host.index() % workers];
-            let from = on_hosts.partition_point(|row| row.0 < host);
+            let host_rows = &rows_by_worker[host.index() % workers];
+            let from = host_rows.partition_point(|row| row.0 < host);
             let clusters_on_host =
-                on_hosts[from..].iter().take_while(move |row| row.0 == host && own_cluster.is_none()).map(|row| row.1);
+                host_rows[from..].iter().take_while(move |row| row.0 == host && own_cluster.is_none()).map(|row| row.1);
             let candidates = std::iter::once(own_cluster).chain(clusters_on_host.map(Some));
             candidates.map(|similar_cluster| (host, context.links.lead_from(host), similar_cluster)).collect::<Vec<_>>()
         }))

@@ -145,10 +145,10 @@ fn open(job: &Job) -> Result<[Vec<ForeignTable>; 2]> {
     Ok([trivial, tables_with(job, &job.input.urls, "links", [SRC, DST])?])
 }
 
-/// Opens tables that have a column of each of the two kinds. `of_run` is the name of the table to
-/// read if a name in `names` is a run.
-fn tables_with(job: &Job, names: &[String], of_run: &str, kinds: [&[&str]; 2]) -> Result<Vec<ForeignTable>> {
-    let tables = foreign::tables(names, of_run, &job.input.limits)?;
+/// Opens tables that have a column of each of the two kinds. `run_table` is the name of the table
+/// to read if a name in `names` is a run.
+fn tables_with(job: &Job, names: &[String], run_table: &str, kinds: [&[&str]; 2]) -> Result<Vec<ForeignTable>> {
+    let tables = foreign::tables(names, run_table, &job.input.limits)?;
     for table in &tables {
         if let Some(kind) = kinds.iter().find(|kind| !table.has(kind)) {
             let reason = format!("has no column {}; its columns are {}", kind.join(" or "), table.columns.join(", "));

@@ -67,8 +67,8 @@ pub struct ProcessHoldings {
 /// of `rows` rows, if fingerprints are evenly distributed.
 pub fn held(rows: u64, processes: u64, workers: u64) -> ProcessHoldings {
     let largest = most_rows(rows).min(rows);
-    let of_bucket = rows >> BUCKET_BITS;
-    let a_writer = WRITING_BYTES * largest + SORTING_BYTES * largest.min(of_bucket);
+    let bucket_rows = rows >> BUCKET_BITS;
+    let a_writer = WRITING_BYTES * largest + SORTING_BYTES * largest.min(bucket_rows);
     // There are no more writers than ranges.
     let writers = workers.min(rows.div_ceil(largest.max(1)).div_ceil(processes));
     ProcessHoldings {
@@ -174,8 +174,8 @@ pub(super) fn write(
     let counts = sum_over_workers(net, &counts)?;
     let spans = spans(&counts);
     let largest = spans.iter().map(|span| span.rows).max().unwrap_or(0);
-    let of_bucket = counts.chunks(1 << space.bits_within()).map(|values| values.iter().sum()).max().unwrap_or(0);
-    let held_bytes = arena.held_bytes() + WRITING_BYTES * largest + SORTING_BYTES * largest.min(of_bucket);
+    let largest_bucket = counts.chunks(1 << space.bits_within()).map(|values| values.iter().sum()).max().unwrap_or(0);
+    let held_bytes = arena.held_bytes() + WRITING_BYTES * largest + SORTING_BYTES * largest.min(largest_bucket);
     check_bytes_against_bound(net, "fingerprints to write", held_bytes, job.effort.memory_bytes)?;
 
     if net.processes() > 1 {
@@ -229,8 +229,9 @@ fn bring_to_writers(net: &mut Net<'_>, space: Space, spans: &[Span], arena: &mut
         writers[span.values.clone()].fill(number % at.processes);
     }
     let stays = |row: &FingerprintRow| writers[space.value(row.fingerprint)] == at.process;
-    let some_leave = |bucket: &usize| writers[space.values_of(*bucket)].iter().any(|writer| *writer != at.process);
-    let mut buckets = (0..space.buckets()).filter(some_leave);
+    let has_leaving_rows =
+        |bucket: &usize| writers[space.values_of(*bucket)].iter().any(|writer| *writer != at.process);
+    let mut buckets = (0..space.buckets()).filter(has_leaving_rows);
     let arena = RefCell::new(arena);
     let (mut own_rows, mut leaving, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
     let source = |send: &mut dyn FnMut(FingerprintRow)| {
@@ -317,8 +318,8 @@ impl<'a> SpanWriter<'a> {
     /// Replaces `rows` by the rows of a bucket that have one of the values, in no particular order.
     fn gather(&mut self, bucket: usize, values: &Range<usize>) -> Result<()> {
         let (space, rows) = (self.space, &mut self.rows);
-        let of_bucket = space.values_of(bucket);
-        let is_whole = values.start <= of_bucket.start && of_bucket.end <= values.end;
+        let bucket_values = space.values_of(bucket);
+        let is_whole = values.start <= bucket_values.start && bucket_values.end <= values.end;
         let is_wanted = |row: &&FingerprintRow| values.contains(&space.value(row.fingerprint));
         rows.clear();
         for arena in self.pooled {

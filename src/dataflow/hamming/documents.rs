@@ -198,9 +198,9 @@ impl<R: OfRun> WithDocuments<R> {
         let Range { start, end } = places(row.run());
         if self.documents.is_empty() || end > self.first + self.documents.len() as u64 {
             let chunk = work.set.chunk_at(start);
-            let of_chunk = self.batch[self.at..].iter().map(|row| places(row.run()));
-            let of_chunk = of_chunk.take_while(|places| work.set.chunk_at(places.start) == chunk);
-            let end = of_chunk.map(|places| places.end).max().unwrap_or(end);
+            let batch_places = self.batch[self.at..].iter().map(|row| places(row.run()));
+            let chunk_places = batch_places.take_while(|places| work.set.chunk_at(places.start) == chunk);
+            let end = chunk_places.map(|places| places.end).max().unwrap_or(end);
             (self.first, self.documents) = (start, work.set.documents_at(start..end)?);
         }
         self.at += 1;

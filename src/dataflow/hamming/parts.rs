@@ -72,14 +72,14 @@ impl PartWriter {
         while let Some(part) = rows.peek()?.map(|row| parts.part_of(row)) {
             let mut previous = None;
             let mut piece = || {
-                let of_part = rows.take_while(|row| parts.part_of(row) == part)?;
-                for row in of_part {
+                let part_rows = rows.take_while(|row| parts.part_of(row) == part)?;
+                for row in part_rows {
                     if let Some(number) = row.counted_as(previous.as_ref()) {
                         *written.counts.entry(number).or_default() += 1;
                     }
                     previous = Some(*row);
                 }
-                Ok((!of_part.is_empty()).then(|| R::table(of_part)))
+                Ok((!part_rows.is_empty()).then(|| R::table(part_rows)))
             };
             let pieces = from_fn(|| piece().transpose());
             written.files.push(put_pieces(&self.attempt, R::TABLE, part as usize, pieces)?);
@@ -195,8 +195,9 @@ fn with_parts<'s, R: ResultRow>(
             let (parts, mut remaining) = (parts.get(), &batch[..]);
             let mut session = output.session(&*capability);
             while let Some(part) = remaining.first().map(|row| parts.part_of(row)) {
-                let (of_part, later) = remaining.split_at(remaining.partition_point(|row| parts.part_of(row) == part));
-                session.give_iterator(of_part.iter().map(|row| (part, *row)));
+                let (part_rows, later) =
+                    remaining.split_at(remaining.partition_point(|row| parts.part_of(row) == part));
+                session.give_iterator(part_rows.iter().map(|row| (part, *row)));
                 remaining = later;
             }
             drop(session);

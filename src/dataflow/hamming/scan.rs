@@ -230,8 +230,8 @@ impl ScanPairs {
             let (first, last) = (&near[0], &near[near.len() - 1]);
             documents = work.set.documents(first.chunk as usize, rows(first).start..rows(last).end)?;
         } else {
-            for of_row in near.chunk_by(|x, y| x.row == y.row) {
-                documents.extend(work.set.documents(of_row[0].chunk as usize, rows(&of_row[0]))?);
+            for row_matches in near.chunk_by(|x, y| x.row == y.row) {
+                documents.extend(work.set.documents(row_matches[0].chunk as usize, rows(&row_matches[0]))?);
             }
         }
         let is_same_set = work.set.doc_ids && work.queries.as_ref().is_none_or(|queries| queries.doc_ids);
@@ -288,17 +288,17 @@ pub(super) fn with_documents(
     /// Maximum number of near rows for which doc ids are read row by row. Doc ids are verified a
     /// thousand at a time.
     const SINGLE_READ_ROWS: usize = 1000;
-    for of_chunk in near.chunk_by(|x, y| x.chunk == y.chunk) {
-        let number = of_chunk[0].chunk as usize;
+    for chunk_matches in near.chunk_by(|x, y| x.chunk == y.chunk) {
+        let number = chunk_matches[0].chunk as usize;
         let documents = |rows: Range<usize>| work.set.documents(number, rows);
         let count = work.set.manifest.chunks[number].count as usize;
-        let all_ids = if of_chunk.len() > SINGLE_READ_ROWS { Some(documents(0..count)?) } else { None };
-        for of_row in of_chunk.chunk_by(|x, y| x.row == y.row) {
+        let all_ids = if chunk_matches.len() > SINGLE_READ_ROWS { Some(documents(0..count)?) } else { None };
+        for row_matches in chunk_matches.chunk_by(|x, y| x.row == y.row) {
             net.check()?;
-            let rows = of_row[0].row as usize..(of_row[0].row + of_row[0].copies) as usize;
+            let rows = row_matches[0].row as usize..(row_matches[0].row + row_matches[0].copies) as usize;
             match &all_ids {
-                Some(all) => take(of_row, &all[rows]),
-                None => take(of_row, &documents(rows)?),
+                Some(all) => take(row_matches, &all[rows]),
+                None => take(row_matches, &documents(rows)?),
             }
         }
     }

@@ -52,8 +52,8 @@ impl ProcessTally {
 
     /// Counts near runs of F, like [`ProcessTally::add`].
     pub(super) fn add_runs(&self, near: &[NearRuns]) -> bool {
-        let of_two = near.iter().filter(|near| !near.is_one()).count();
-        self.add(of_two as u64, near.iter().map(|near| (near.distance, near.pairs())))
+        let pair_runs = near.iter().filter(|near| !near.is_one()).count();
+        self.add(pair_runs as u64, near.iter().map(|near| (near.distance, near.pairs())))
     }
 
     /// Adds up the counts of all processes, and refuses more pairs than the job allows.

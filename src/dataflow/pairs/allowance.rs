@@ -30,7 +30,7 @@ pub(crate) struct Allowance {
 
 impl Allowance {
     /// Computes what each worker may fill of the pool, with `row_bytes` bytes of rows of `pages`
-    /// pages. `disk_bytes` is the disk space of every process. With `with_chunks`, chunks of pages
+    /// pages. `disk_bytes` is the disk space of every process. With `has_chunks`, chunks of pages
     /// are counted, too.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl Allowance {
         pages: usize,
         row_bytes: u64,
         disk_bytes: u64,
-        with_chunks: bool,
+        has_chunks: bool,
     ) -> Result<Allowance> {
         if !pool.is_bounded() {
             let unlimited = u64::MAX;
@@ -56,17 +56,17 @@ impl Allowance {
             });
         }
         let workers = pool.workers as usize;
-        let fixed = fixed_bytes(pages, workers, row_bytes, with_chunks);
-        let min_bytes = least_bytes(pages, workers, row_bytes, with_chunks);
+        let fixed = fixed_bytes(pages, workers, row_bytes, has_chunks);
+        let min_bytes = least_bytes(pages, workers, row_bytes, has_chunks);
         let memory_bytes = pool.memory_bytes.max(min_bytes.min(pool.foreseen_bytes));
         // Bytes that the process holds already.
         let held_bytes = pool.bounds.memory_bytes.saturating_sub(memory_bytes);
-        let of_process = held_bytes + memory_bytes;
+        let process_bytes = held_bytes + memory_bytes;
         if memory_bytes < min_bytes {
             return Err(too_little(
                 "all-pairs overlap, in addition to the pages read".into(),
                 held_bytes + min_bytes,
-                of_process,
+                process_bytes,
             ));
         }
         let worker_bytes = (memory_bytes - fixed) / pool.workers;
@@ -83,7 +83,7 @@ impl Allowance {
             pass_bits,
             fixed,
             workers,
-            of_process,
+            of_process: process_bytes,
             pool: pool.clone(),
         })
     }
@@ -114,12 +114,12 @@ impl Allowance {
 
 /// Returns the bytes of a process that cannot be spilled, for the given numbers of pages and
 /// workers and the bytes of rows of each worker.
-fn fixed_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
+fn fixed_bytes(pages: usize, workers: usize, row_bytes: u64, has_chunks: bool) -> u64 {
     let (pages, workers) = (pages as u64, workers as u64);
     // Shared chunks, twice, and chunks, whose counts are freed while their sums over all processes
     // are made. Pages that wait to be counted take a quarter of a byte for all pages and each kind
     // of count, and more if there are many workers.
-    let (a_page, kinds) = if with_chunks { (7, 2) } else { (2, 1) };
+    let (a_page, kinds) = if has_chunks { (7, 2) } else { (2, 1) };
     let waiting = kinds * workers.div_ceil(16);
     let blocks = (BLOCK_BYTES as u64 * 2) << partition_bits::<u8>(row_bytes);
     let a_worker = (2 * row_bytes).min(TRANSIT_BYTES) + row_bytes.min(4 * PARTITION_BYTES) + row_bytes.min(blocks);
@@ -127,8 +127,8 @@ fn fixed_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) 
 }
 
 /// Returns the minimum bytes of a process. A run with less memory is refused.
-pub(crate) fn least_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
-    fixed_bytes(pages, workers, row_bytes, with_chunks) + workers as u64 * (row_bytes / 8).min(MIN_BYTES)
+pub(crate) fn least_bytes(pages: usize, workers: usize, row_bytes: u64, has_chunks: bool) -> u64 {
+    fixed_bytes(pages, workers, row_bytes, has_chunks) + workers as u64 * (row_bytes / 8).min(MIN_BYTES)
 }
 
 #[cfg(test)]

@@ -84,8 +84,8 @@ impl PageStripes {
     pub(crate) fn new(pages: usize, peers: usize, load: &Load, pass_bits: u32) -> PageStripes {
         // Open blocks take at most a quarter of the budget.
         let max_bits = (load.worker_bytes / 4 / BLOCK_BYTES as u64).max(1).ilog2();
-        let of_pass = partition_bits::<u64>((load.pairs / load.workers) >> pass_bits).min(max_bits);
-        let bucket_count = peers << (of_pass + pass_bits);
+        let pass_bucket_bits = partition_bits::<u64>((load.pairs / load.workers) >> pass_bits).min(max_bits);
+        let bucket_count = peers << (pass_bucket_bits + pass_bits);
         let shift = pages.div_ceil(bucket_count).next_power_of_two().trailing_zeros();
         PageStripes { shift, assignment: RoundRobin::new(peers), count: (pages >> shift) / peers + 1 }
     }

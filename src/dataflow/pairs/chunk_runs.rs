@@ -157,11 +157,11 @@ fn take<R: FPrintRow>(
     };
     let bytes = infrequent_rows * row_bytes + frequent.values().map(bytes).sum::<u64>();
     reserve_memory_for(table, row_count, bytes, allowance, settings)?;
-    let with_no_page = |&count: &u64| match are_too_many(count) {
+    let empty_frequent = |&count: &u64| match are_too_many(count) {
         true => Frequent::TooMany(0, vec![0; hosts]),
         false => Frequent::Pages(Vec::with_capacity(count as usize)),
     };
-    let mut frequent_chunks: Vec<Frequent> = frequent.values().map(with_no_page).collect();
+    let mut frequent_chunks: Vec<Frequent> = frequent.values().map(empty_frequent).collect();
     frequent.values_mut().zip(0..).for_each(|(place, at)| *place = at);
     rows.clear();
     table.each_piece(bucket, buffer, |piece| {
@@ -169,10 +169,10 @@ fn take<R: FPrintRow>(
             match frequent.get(&row.key()).map(|&at| &mut frequent_chunks[at as usize]) {
                 None => rows.push(*row),
                 Some(Frequent::Pages(pages)) => pages.push(row.doc()),
-                Some(Frequent::TooMany(count, on_hosts)) => {
+                Some(Frequent::TooMany(count, pages_by_host)) => {
                     *count += 1;
                     if hosts > 0 {
-                        on_hosts[pages.hosts[row.doc()]] += 1;
+                        pages_by_host[pages.hosts[row.doc()]] += 1;
                     }
                 }
             }
@@ -265,8 +265,8 @@ pub(crate) fn group<R: FPrintRow>(
                     docs.sort_unstable();
                     into.add(&mut docs, pages, settings, &mut scratch)?;
                 }
-                Frequent::TooMany(count, on_hosts) => {
-                    into.counts.add_chunk(judge_too_many(&on_hosts, settings), count as usize, 0);
+                Frequent::TooMany(count, pages_by_host) => {
+                    into.counts.add_chunk(judge_too_many(&pages_by_host, settings), count as usize, 0);
                 }
             }
         }

@@ -51,8 +51,9 @@ impl Domains {
         let host_names = &crawl.directory.hosts;
         let hosts = *net.once_per_process(|| host_names.iter().max().map_or(0, |host| host.index() + 1))?;
         let places = (4 * hosts).next_power_of_two().min(Domains::PLACES);
-        let have_several = Arc::new(PageSet::new(0, |_| false));
-        let mut domains = Domains { are_declared: false, places, have_several, of_hosts: vec![0; hosts] };
+        let several_sites = Arc::new(PageSet::new(0, |_| false));
+        let mut domains =
+            Domains { are_declared: false, places, have_several: several_sites, of_hosts: vec![0; hosts] };
         // An additional slot at the end records if any page declares another URL as canonical.
         let mut sites = vec![Sites::zeroed(); places + 1];
         crawl.pages.each(|row| {

@@ -42,12 +42,12 @@ pub fn similar_pairs(net: &mut Net<'_>, crawl: &Crawl, job: &Job) -> Result<(Spi
     let limits = &job.input.limits;
     let tables = net.once_per_process(|| foreign::tables(&job.pairs.from, "pairs", limits))?;
     let tables = tables.as_ref().as_ref().map_err(Error::clone)?;
-    let (mut of_pairs, mut of_labels) = (Vec::new(), Vec::new());
+    let (mut pair_tables, mut label_tables) = (Vec::new(), Vec::new());
     for table in tables {
-        let tables = if has_pairs(table)? { &mut of_pairs } else { &mut of_labels };
+        let tables = if has_pairs(table)? { &mut pair_tables } else { &mut label_tables };
         tables.push(table);
     }
-    let [pairs, labels] = [of_pairs, of_labels].map(|tables| OwnParts::new(net, tables, limits));
+    let [pairs, labels] = [pair_tables, label_tables].map(|tables| OwnParts::new(net, tables, limits));
     let expected_rows = pairs.expected_rows() + labels.expected_rows();
     let (pairs, labels) = (pairs.rows([A, B, VALUE, MEASURE], pair), labels.rows([PAGE, LABEL], label));
     of_rows(net, crawl, job.hamming.guard, expected_rows, pairs, labels)

@@ -188,28 +188,26 @@ fn part_neighbours(
     let rows = || joined_pairs.iter().flat_map(|pairs| pairs.rows());
     let edges = rows().chain(pairs.iter().copied().map(Ok)).map_ok(|pair| (pair.a, pair.b));
     let labels: Arc<Vec<Page>> = components(net, "components of similar pages", hosts.len(), edges)?;
-    let with_others = net.once_per_process(|| {
-        let mut with_others = PageSet::new(labels.len(), |page| labels[page] != page);
-        Page::first(labels.len())
-            .filter(|&page| labels[page] != page)
-            .for_each(|page| with_others.insert(labels[page]));
-        with_others
+    let shared_labels = net.once_per_process(|| {
+        let mut label_set = PageSet::new(labels.len(), |page| labels[page] != page);
+        Page::first(labels.len()).filter(|&page| labels[page] != page).for_each(|page| label_set.insert(labels[page]));
+        label_set
     })?;
     let component = |page: Page| labels[page];
 
     // Pairs of both kinds travel together, distinguished by a number: 0 for pairs to decide, 1 for
     // pairs that already join clusters.
-    let of_kind = |kind: u32| move |SimilarPair { a, b, value }: SimilarPair| [a.0, b.0, value, kind];
+    let row_of_kind = |kind: u32| move |SimilarPair { a, b, value }: SimilarPair| [a.0, b.0, value, kind];
     let count = pairs.len() + joined_pairs.iter().map(|pairs| pairs.len()).sum::<usize>();
-    let candidates = std::mem::take(pairs).into_iter().map(of_kind(0));
-    let with_others = crawl.directory.owned(net.index()).filter(|&page| with_others.contains(page));
+    let candidates = std::mem::take(pairs).into_iter().map(row_of_kind(0));
+    let matched_pages = crawl.directory.owned(net.index()).filter(|&page| shared_labels.contains(page));
     let mut links_of = links.reader();
-    let pages = with_others.map(|page| {
-        let of_page = links_of.targets(page)?.iter().copied();
-        Ok(LinkSample::new(page, of_page.filter(|&target| hosts[target] == hosts[page])))
+    let pages = matched_pages.map(|page| {
+        let page_targets = links_of.targets(page)?.iter().copied();
+        Ok(LinkSample::new(page, page_targets.filter(|&target| hosts[target] == hosts[page])))
     });
     let bits = partition_bits::<[u32; 4]>(count as u64);
-    let rows = candidates.map(Ok).chain(rows().map_ok(of_kind(1)));
+    let rows = candidates.map(Ok).chain(rows().map_ok(row_of_kind(1)));
     let rows = (rows, |row: &[u32; 4]| component(Page(row[0])));
     let pages = (pages, |row: &LinkSample| component(row.page));
     let (mut all_rows, mut all_linked) =
@@ -230,13 +228,13 @@ fn part_neighbours(
         linked.sort_unstable_by_key(|row| (component(row.page), *row));
         let [mut similar, mut exact] = by_kind.each_ref().map(|pairs| &pairs[..]);
         for pages in linked.chunk_by(|x, y| component(x.page) == component(y.page)) {
-            let of_these = |rows: &mut &[SimilarPair]| {
+            let chunk_pairs = |rows: &mut &[SimilarPair]| {
                 let end = rows.partition_point(|pair| component(pair.a) <= component(pages[0].page));
                 let (chunk, remaining) = rows.split_at(end);
                 *rows = remaining;
                 chunk.to_vec()
             };
-            let (mut kept_pairs, copies) = (of_these(&mut similar), of_these(&mut exact));
+            let (mut kept_pairs, copies) = (chunk_pairs(&mut similar), chunk_pairs(&mut exact));
             keep_apart(&mut kept_pairs, &copies, pages, hosts, |host: HostId| links.lead_from(host), &larger);
             pairs.append(&mut kept_pairs);
         }

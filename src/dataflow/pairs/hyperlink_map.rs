@@ -60,9 +60,9 @@ pub fn hyperlink_map(
     let requests = children.iter().zip(0..).map(|(&child, at)| Asked { child, at, worker: own_index });
     let received = net.exchange("children", requests, |row| directory.owner(row.child))?;
     // A child without a signature adds nothing to its parents.
-    let of_child = |child: Page| directory.place(child) * dims..(directory.place(child) + 1) * dims;
+    let components_of_child = |child: Page| directory.place(child) * dims..(directory.place(child) + 1) * dims;
     let non_zero: Vec<Asked> =
-        received.into_iter().filter(|row| rp[of_child(row.child)].iter().any(|&part| part > 0)).collect();
+        received.into_iter().filter(|row| rp[components_of_child(row.child)].iter().any(|&part| part > 0)).collect();
 
     let r: Vec<f64> = rp.iter().map(|&part| number(part)).collect();
     let mut x = r.clone();
@@ -70,7 +70,7 @@ pub fn hyperlink_map(
     for _ in 0..settings.depth {
         let rows = non_zero.iter().flat_map(|&Asked { child, at, worker }| {
             let (x, r) = (&x, &r);
-            let components = of_child(child).zip(at as usize * dims..);
+            let components = components_of_child(child).zip(at as usize * dims..);
             components.map(move |(component, at)| Answer {
                 at: at as u64,
                 product: x[component] * r[component],
@@ -91,14 +91,14 @@ pub fn hyperlink_map(
         // the other.
         let mut at = 0;
         for (parent, count) in links.counts().enumerate() {
-            let of_parent = &places[at..at + count];
+            let children_places = &places[at..at + count];
             at += count;
             if !signed[parent] || count == 0 {
                 continue;
             }
             let parent = parent * dims;
             for dim in 0..dims {
-                let values = of_parent.iter().map(|&child| products[child as usize * dims + dim]);
+                let values = children_places.iter().map(|&child| products[child as usize * dims + dim]);
                 next[parent + dim] = step(r[parent + dim], settings, values);
             }
         }

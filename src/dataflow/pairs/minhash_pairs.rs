@@ -244,12 +244,12 @@ pub fn least_of_process(
     processes: usize,
 ) -> (u64, u64) {
     let keys_bytes = keys_bytes(all_pages, settings) / processes as u64;
-    let of_worker = least_bytes(keys_bytes / workers as u64);
+    let worker_bytes = least_bytes(keys_bytes / workers as u64);
     (
         at_rest(workers)
             + estimate.min_local_pages_bytes(workers)
             + PAGE_BYTES * all_pages
-            + of_worker * workers as u64,
+            + worker_bytes * workers as u64,
         keys_bytes,
     )
 }
@@ -336,8 +336,8 @@ fn candidates(
         keys.take(bucket, &mut rows)?;
         rows.sort_unstable();
         rows.dedup();
-        let with_key: Vec<Page> = rows.iter().map(|row| row.page).collect();
-        let mut remaining = &with_key[..];
+        let key_pages: Vec<Page> = rows.iter().map(|row| row.page).collect();
+        let mut remaining = &key_pages[..];
         let groups: Vec<&[Page]> = rows
             .chunk_by(|x, y| x.key() == y.key())
             .map(|group| remaining.split_off(..group.len()).expect("there is a page a row"))
@@ -378,10 +378,10 @@ fn compare(
             let (pages_to_fetch, count) = round(remaining, holders, net.index() as u32, round_bytes);
             let fetched = fetch(net, local_sets, holders, pages_to_fetch)?;
             let (round_candidates, later) = remaining.split_at(count);
-            for of_page in round_candidates.chunk_by(|x, y| x[0] == y[0]) {
-                let a = of_page[0][0];
+            for page_candidates in round_candidates.chunk_by(|x, y| x[0] == y[0]) {
+                let a = page_candidates[0][0];
                 let set = local_sets.set(a, &mut scratch)?;
-                for &[_, b] in of_page {
+                for &[_, b] in page_candidates {
                     let other = match holders.workers[b] as usize == net.index() {
                         true => local_sets.set(b, &mut other_scratch)?,
                         false => fetched.set(b),

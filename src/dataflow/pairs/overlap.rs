@@ -75,17 +75,17 @@ pub fn similar_pairs(
     }
     let mut counts = all_pairs.work.counts.clone();
     if job.with_views() {
-        let mut of_own: Vec<(Page, u32)> =
+        let mut own_counts: Vec<(Page, u32)> =
             local_pages.kept().map(|(slot, page)| (page, local_pages.fprints.size(slot) as u32)).collect();
-        of_own.sort_unstable();
+        own_counts.sort_unstable();
         let is_within_host = |pair: &SimilarPair| hosts[pair.a] == hosts[pair.b];
         let mut weak_pages: Vec<Page> =
             pairs.iter().filter(|pair| is_within_host(pair)).flat_map(|pair| [pair.a, pair.b]).collect();
         weak_pages.sort_unstable();
         weak_pages.dedup();
-        let of_asked = sums_of(net, "chunks of pages of pairs", hosts.len(), &of_own, &weak_pages)?;
-        drop(of_own);
-        let chunks_of = |page: Page| weak_pages.binary_search(&page).map_or(0, |at| of_asked[at]);
+        let weak_page_counts = sums_of(net, "chunks of pages of pairs", hosts.len(), &own_counts, &weak_pages)?;
+        drop(own_counts);
+        let chunks_of = |page: Page| weak_pages.binary_search(&page).map_or(0, |at| weak_page_counts[at]);
         let previous_count = pairs.len();
         pairs.retain(|pair| !is_within_host(pair) || is_covered(pair.value, chunks_of(pair.a).min(chunks_of(pair.b))));
         counts.similar -= (previous_count - pairs.len()) as u64;

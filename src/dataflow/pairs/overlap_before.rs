@@ -103,15 +103,16 @@ impl PageDigests {
     /// Returns any error of the disk, on which chunks may be, and an error if the run has ended.
     pub(crate) fn new(net: &mut Net<'_>, local_pages: &WorkerPages, crawl: &Crawl) -> Result<PageDigests> {
         let mut fprints = local_pages.fprints.reader();
-        let of_slots = (0..local_pages.fprints.slots())
+        let slot_digests = (0..local_pages.fprints.slots())
             .map(|slot| Ok(digest(fprints.get(slot)?)))
             .collect::<Result<Vec<u64>>>()?;
-        let rows =
-            local_pages.kept().map(|(slot, page)| [page.0, of_slots[slot] as u32, (of_slots[slot] >> 32) as u32]);
+        let rows = local_pages
+            .kept()
+            .map(|(slot, page)| [page.0, slot_digests[slot] as u32, (slot_digests[slot] >> 32) as u32]);
         let mut owned = net.exchange("digests of pages", rows, |row| crawl.directory.owner(Page(row[0])))?;
         owned.sort_unstable();
-        let of_pages = owned.into_iter().map(|[_, low, high]| u64::from(high) << 32 | u64::from(low)).collect();
-        Ok(PageDigests { of_slots, of_pages })
+        let page_digests = owned.into_iter().map(|[_, low, high]| u64::from(high) << 32 | u64::from(low)).collect();
+        Ok(PageDigests { of_slots: slot_digests, of_pages: page_digests })
     }
 }
 

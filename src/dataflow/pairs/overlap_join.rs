@@ -162,8 +162,8 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
     let spare = allowance.run_log.saturating_sub(run_log.held_bytes()) / 2;
     let allowance = allowance.with_more(spare);
     // The run log stays on disk while pairs are spilled, so its bytes are not available for them.
-    let of_run_log = run_log.spilled_bytes() * net.workers_per_process() as u64;
-    let disk_bytes = disk_bytes.saturating_sub(of_run_log);
+    let run_log_bytes = run_log.spilled_bytes() * net.workers_per_process() as u64;
+    let disk_bytes = disk_bytes.saturating_sub(run_log_bytes);
     let mut load = load(net, work.core_pairs, settings, &allowance, disk_bytes)?;
     if method.is_none() && planner::pilot_decides(&load) {
         load.heavy_thousandths =
@@ -184,8 +184,8 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
                 "{pairs} pairs of pages, with one chunk on {longest} pages (a smaller overlap.max_documents \
                 excludes such chunks)"
             );
-            let of_pairs = least_disk_bytes(bytes, in_memory).div_ceil(net.processes() as u64);
-            return Err(pool.too_much_to_spill(&purpose, of_run_log + of_pairs));
+            let pair_bytes = least_disk_bytes(bytes, in_memory).div_ceil(net.processes() as u64);
+            return Err(pool.too_much_to_spill(&purpose, run_log_bytes + pair_bytes));
         }
         None => MAX_PASS_BITS,
     };
@@ -207,18 +207,18 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
     };
     let mut counter = PairCounter::new(settings.min_shared, pages.count, allowance.for_buckets(), judge);
     let mut passes = stripes.passes(1 << pass_bits).peekable();
-    while let Some(of_pass) = passes.next() {
+    while let Some(pass_buckets) = passes.next() {
         // The run log is freed before the last pass is counted, because no later pass reads it.
         let (runs, heavy) = run_log.as_ref().expect("it is there until the last pass");
         counter.release();
-        let mut pairs = by_pair(net, runs, heavy.as_deref(), stripes, of_pass.clone(), &allowance, &mut work)?;
+        let mut pairs = by_pair(net, runs, heavy.as_deref(), stripes, pass_buckets.clone(), &allowance, &mut work)?;
         if passes.peek().is_none() {
             run_log = None;
         }
         clock.stage(&mut work, "emit pairs");
-        for (number, of_worker) in of_pass.enumerate() {
+        for (number, worker_bucket) in pass_buckets.enumerate() {
             net.check()?;
-            counter.count(&mut pairs, number, stripes.pages(net.index(), of_worker, pages.count))?;
+            counter.count(&mut pairs, number, stripes.pages(net.index(), worker_bucket, pages.count))?;
         }
         work.spilled_bytes += pairs.spilled_bytes();
         clock.stage(&mut work, "count pairs");

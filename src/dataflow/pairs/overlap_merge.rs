@@ -129,12 +129,12 @@ pub(crate) fn similar_pairs(
     if prior_run.is_beyond(touched.len() as u64, counts_before.tuples) {
         return Ok(MergeOutcome::None(Some("too many chunks of pages have changed")));
     }
-    let on_changed = AskedChunks::new(net, local_pages, &changes, settings, &touched)?;
+    let changed_chunks = AskedChunks::new(net, local_pages, &changes, settings, &touched)?;
     drop(touched);
-    let is_asked = |page, fprint| changes.is_changed.contains(page) || on_changed.contains(fprint);
+    let is_asked = |page, fprint| changes.is_changed.contains(page) || changed_chunks.contains(fprint);
     let first = postings(net, local_pages, is_asked, &changes, &rows_before)?;
     drop(rows_before);
-    let (added, removed, mut recounted) = judge_twice(&first, &changes, is_copy, settings, &on_changed);
+    let (added, removed, mut recounted) = judge_twice(&first, &changes, is_copy, settings, &changed_chunks);
     recounted.sort_unstable();
     recounted.dedup();
     let recounted = net.broadcast("pages that count other chunks", recounted)?;
@@ -153,11 +153,11 @@ pub(crate) fn similar_pairs(
     for (slot, _) in
         local_pages.kept().filter(|&(_, page)| is_recounted.contains(page) && !changes.is_changed.contains(page))
     {
-        extra_chunks.extend(fprints.get(slot)?.iter().filter(|&&fprint| !on_changed.covers(fprint)));
+        extra_chunks.extend(fprints.get(slot)?.iter().filter(|&&fprint| !changed_chunks.covers(fprint)));
     }
     let shared_chunks = net.broadcast("other chunks on these", extra_chunks)?;
     let asked_chunks = AskedChunks::new(net, local_pages, &changes, settings, &shared_chunks)?;
-    let is_asked = |_, fprint| asked_chunks.contains(fprint) && !on_changed.covers(fprint);
+    let is_asked = |_, fprint| asked_chunks.contains(fprint) && !changed_chunks.covers(fprint);
     let second = postings(net, local_pages, is_asked, &changes, &BTreeMap::new())?;
 
     let mut chunks = vec![0; if with_chunks(settings) { pages } else { 0 }];
@@ -166,7 +166,7 @@ pub(crate) fn similar_pairs(
         unchanged.filter(|row| !is_copy.contains(row.page)).for_each(|row| chunks[row.page] = row.chunks);
     }
     let runs = [first, second]
-        .map(|rows| runs_of(&rows, &changes, is_copy, &is_recounted, settings, &on_changed, &mut chunks));
+        .map(|rows| runs_of(&rows, &changes, is_copy, &is_recounted, settings, &changed_chunks, &mut chunks));
     let own_pairs: u64 =
         runs.iter().flat_map(|runs| RecordRuns(runs)).map(|docs| pairs_with(docs, &is_recounted).count() as u64).sum();
     let [new_pairs] = net.all_sum("pairs to count again", [own_pairs])?;
@@ -218,30 +218,30 @@ fn compare(
     previous_pages.sort_unstable();
     let mut previous = previous_pages.into_iter().peekable();
     let (mut standing, mut changed_pages) = (Vec::new(), Vec::new());
-    let as_before = |was: PriorPage, page| ChangedPage {
-        rows: was.rows,
-        host: was.host,
+    let changed_page = |prior_page: PriorPage, page| ChangedPage {
+        rows: prior_page.rows,
+        host: prior_page.host,
         page,
-        was: 1 + u32::from(was.chunks == COPY),
+        was: 1 + u32::from(prior_page.chunks == COPY),
     };
     let mut rows = digests.of_pages.iter();
     crawl.pages.each(|row| {
         let (page, rows) = (row.page, *rows.next().expect("a digest for each page"));
         while let Some(removed_page) = previous.next_if(|was| was.doc_id < row.doc_id) {
-            changed_pages.push(as_before(removed_page, Page::NONE));
+            changed_pages.push(changed_page(removed_page, Page::NONE));
         }
         let new = ChangedPage { rows: 0, host: 0, page, was: 0 };
-        let Some(was) = previous.next_if(|was| was.doc_id == row.doc_id) else { return changed_pages.push(new) };
-        if was.host != host_key(row.url()) {
+        let Some(prior_page) = previous.next_if(|was| was.doc_id == row.doc_id) else { return changed_pages.push(new) };
+        if prior_page.host != host_key(row.url()) {
             // Another URL with the same doc id has replaced this one.
-            return changed_pages.extend([as_before(was, Page::NONE), new]);
+            return changed_pages.extend([changed_page(prior_page, Page::NONE), new]);
         }
-        if was.rows != rows || (was.chunks == COPY) != is_copy.contains(page) {
-            changed_pages.push(as_before(was, page));
+        if prior_page.rows != rows || (prior_page.chunks == COPY) != is_copy.contains(page) {
+            changed_pages.push(changed_page(prior_page, page));
         }
-        standing.push(Standing { page, number_before: was.number, chunks: was.chunks });
+        standing.push(Standing { page, number_before: prior_page.number, chunks: prior_page.chunks });
     })?;
-    changed_pages.extend(previous.map(|gone| as_before(gone, Page::NONE)));
+    changed_pages.extend(previous.map(|gone| changed_page(gone, Page::NONE)));
     Ok((standing, changed_pages))
 }
 

@@ -162,10 +162,10 @@ mod tests {
             pages in 10usize..20, least in 0u32..6, together in 1u64..500,
         ) {
             let keys: Vec<u64> = pairs.iter().map(|&(a, b)| pair_key(Page(first + a), Page(first + 20 + b * b / 2))).collect();
-            let mut at_once_found = Vec::new();
-            count(&keys, Page(first), pages, least, &mut CountScratch::default(), |a, b, f| at_once_found.push((a, b, f)));
+            let mut counted_as_whole = Vec::new();
+            count(&keys, Page(first), pages, least, &mut CountScratch::default(), |a, b, f| counted_as_whole.push((a, b, f)));
             let start = first as usize;
-            prop_assert_eq!(counted_pairs(&keys, start..start + pages, least, together, u64::MAX), at_once_found);
+            prop_assert_eq!(counted_pairs(&keys, start..start + pages, least, together, u64::MAX), counted_as_whole);
         }
     }
 

@@ -140,9 +140,9 @@ fn random_projections(net: &mut Net<'_>, crawl: &Crawl, dims: usize) -> Result<V
         bounds
     })?;
     let mut rp = vec![0; crawl.pages.len() * dims];
-    let mut of_pages = rp.chunks_mut(dims);
+    let mut page_components = rp.chunks_mut(dims);
     crawl.pages.each(|page| {
-        let signature = of_pages.next().expect("a signature for each page");
+        let signature = page_components.next().expect("a signature for each page");
         signature.iter_mut().zip(bounds.signature(&page.rare_fields().projected)).for_each(|(own, part)| *own = part);
     })?;
     Ok(rp)

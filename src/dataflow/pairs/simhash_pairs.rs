@@ -103,7 +103,7 @@ pub fn similar_pairs(
     rows.sort_unstable_by_key(|row| (row.simhash(), row.doc));
     let mut pairs = Vec::new();
     let groups = group(&rows, &directory.hosts, &mut pairs);
-    let in_groups = pairs.len() as u64;
+    let group_pairs = pairs.len() as u64;
 
     let numbers = numbers(net, &groups)?;
     let first = numbers.firsts[net.index()];
@@ -119,10 +119,10 @@ pub fn similar_pairs(
     pairs.extend(agreed.map(|rows| pair(rows[0].page, rows[1].page, rows[0].distance)));
     pairs.sort_unstable();
 
-    let own_counts = [rows.len() as u64, near.len() as u64, pairs.len() as u64, in_groups];
-    let [simhashes, near, similar, in_groups] = net.all_sum("near simhashes", own_counts)?;
+    let own_counts = [rows.len() as u64, near.len() as u64, pairs.len() as u64, group_pairs];
+    let [simhashes, near, similar, group_pairs] = net.all_sum("near simhashes", own_counts)?;
     let distinct = u64::from(numbers.firsts[net.peers()]);
-    Ok((pairs, SimhashCounts { simhashes, distinct, near, guarded: near - (similar - in_groups), similar }))
+    Ok((pairs, SimhashCounts { simhashes, distinct, near, guarded: near - (similar - group_pairs), similar }))
 }
 
 /// Numbers the groups of all workers, those of worker 0 first.

@@ -103,8 +103,8 @@ impl SimilarPages {
     fn views(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb) -> Result<()> {
         let result = run.recorded(web, VIEWS, |run| views::views(run.net, run.local_pages, &web.crawl, run.job))?;
         (self.originals, self.counts.views) = (result.originals, result.counts);
-        for (kind, of_kind) in views::KINDS.into_iter().zip(result.pairs) {
-            self.put(run, kind, of_kind)?;
+        for (kind, kind_pairs) in views::KINDS.into_iter().zip(result.pairs) {
+            self.put(run, kind, kind_pairs)?;
         }
         Ok(())
     }

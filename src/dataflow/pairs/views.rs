@@ -156,11 +156,11 @@ pub fn views(net: &mut Net<'_>, local_pages: &WorkerPages, crawl: &Crawl, job: &
     }
     let mut texts = texts(net, crawl)?;
     let hosts = Hosts::count(net, crawl, &texts)?;
-    let [to_compare] = net.all_sum("texts to compare", [hosts.texts_to_compare])?;
-    result.counts.texts = to_compare;
+    let [text_count] = net.all_sum("texts to compare", [hosts.texts_to_compare])?;
+    result.counts.texts = text_count;
     let requests = requests(net, &mut texts, &hosts, &mut result.originals)?;
     drop(texts);
-    if to_compare == 0 {
+    if text_count == 0 {
         return Ok(result);
     }
     let boilerplate = boilerplate(net, local_pages, &requests, &hosts)?;
@@ -220,9 +220,9 @@ impl Hosts {
             all_texts.read(share, &mut rows)?;
             let add = |to: &mut [u32], some: &[TextRow]| some.iter().for_each(|text| to[text.host.index()] += 1);
             each_group(&mut rows, |group| match group {
-                ViewGroup::Title(of_title, are_compared) => {
-                    add(&mut texts, of_title);
-                    add(&mut compared, if are_compared { of_title } else { &[] });
+                ViewGroup::Title(title_texts, are_compared) => {
+                    add(&mut texts, title_texts);
+                    add(&mut compared, if are_compared { title_texts } else { &[] });
                 }
                 ViewGroup::Notice(some) | ViewGroup::Path(some) => add(&mut compared, some),
                 ViewGroup::Canonical(original, copies) => {
@@ -330,8 +330,8 @@ fn boilerplate(
     let count = sampled().map(|row| local_pages.fprints.size(row.slot as usize) as u64).sum();
     let mut fprints = local_pages.fprints.reader();
     let rows = sampled().map(|row| {
-        let of_host = |&fprint: &u64| [(fprint >> 32) as u32, fprint as u32, row.host.0];
-        Ok(fprints.get(row.slot as usize)?.iter().map(of_host).collect::<Vec<[u32; 3]>>())
+        let host_row = |&fprint: &u64| [(fprint >> 32) as u32, fprint as u32, row.host.0];
+        Ok(fprints.get(row.slot as usize)?.iter().map(host_row).collect::<Vec<[u32; 3]>>())
     });
     let mut shares = match net.processes() {
         1 => {
@@ -370,9 +370,9 @@ fn packed_samples(
     let hash = |row: &Row64| splitmix64(on_host(row.key(), HostId(row.doc().0)));
     let source = |send: &mut dyn FnMut(PackedRow)| {
         let mut sent_rows = 0;
-        while let Some(of_page) = rows.next().transpose()? {
-            sent_rows += of_page.len();
-            for [high, low, host] in of_page {
+        while let Some(page_rows) = rows.next().transpose()? {
+            sent_rows += page_rows.len();
+            for [high, low, host] in page_rows {
                 let row = Row64::of_key(u64::from(high) << 32 | u64::from(low), Page(host));
                 packer.push(shares.owner(hash(&row)), &row, &mut *send);
             }
@@ -437,9 +437,9 @@ fn compare(
         rows.sort_unstable_by_key(|row: &ChunkRow| (row.block, row.page));
         chunks.clear();
         lengths.clear();
-        for of_page in rows.chunk_by(|x, y| (x.block, x.page) == (y.block, y.page)) {
+        for page_rows in rows.chunk_by(|x, y| (x.block, x.page) == (y.block, y.page)) {
             let start = chunks.len();
-            of_page.iter().for_each(|row| chunks.extend_from_slice(row.chunks()));
+            page_rows.iter().for_each(|row| chunks.extend_from_slice(row.chunks()));
             chunks[start..].sort_unstable();
             lengths.push(chunks.len() - start);
         }
@@ -447,11 +447,11 @@ fn compare(
         for block in rows.chunk_by(|x, y| x.block == y.block) {
             let texts: Vec<(Page, &[u32])> = block
                 .chunk_by(|x, y| x.page == y.page)
-                .map(|of_page| {
+                .map(|page_rows| {
                     let length = *lengths.next().expect("each page of a block has chunks");
                     let (page_chunks, later_chunks) = remaining.split_at(length);
                     remaining = later_chunks;
-                    (of_page[0].page, page_chunks)
+                    (page_rows[0].page, page_chunks)
                 })
                 .collect();
             let kin = kin_of(block[0].block);

@@ -281,9 +281,9 @@ fn write(capture: &Capture, words: &mut Vec<u64>) {
     let (head, mut scratch) = scratch.split_at_mut(NUMBERS * 8);
     head.copy_from_slice(bytemuck::bytes_of(&numbers));
     for text in texts {
-        let this;
-        (this, scratch) = scratch.split_at_mut(text.len());
-        this.copy_from_slice(text);
+        let target;
+        (target, scratch) = scratch.split_at_mut(text.len());
+        target.copy_from_slice(text);
     }
 }
 
@@ -577,8 +577,8 @@ mod tests {
                 let (mut next, mut other_rows) = (0, rows.like());
                 while next < rows.len() {
                     let from = next;
-                    next = rows.pass(from, words, |row, of_row| {
-                        assert_eq!(captures_in(of_row).collect::<Vec<_>>(), [of_row]);
+                    next = rows.pass(from, words, |row, row_words| {
+                        assert_eq!(captures_in(row_words).collect::<Vec<_>>(), [row_words]);
                         other_rows.push_page(row, Page(row.chunks))
                     }).unwrap();
                     prop_assert!(next > from);

@@ -354,15 +354,15 @@ fn directory(
         hosts.sort_unstable();
         hosts
     })?;
-    let mut of_own = vec![HostId(0); own_hosts.of_keys.len()];
+    let mut global_hosts = vec![HostId(0); own_hosts.of_keys.len()];
     for (key, &own_number) in &own_hosts.of_keys {
-        of_own[own_number as usize] = HostId::from_index(hosts.partition_point(|other| other < key));
+        global_hosts[own_number as usize] = HostId::from_index(hosts.partition_point(|other| other < key));
     }
     let address = |row: &HostAddress| Some((HostId::from_index(hosts.binary_search(&row.host).ok()?), row.address));
     let mut addresses: HostAddresses = addresses.iter().filter_map(address).collect();
     addresses.sort_unstable();
     addresses.dedup();
-    let host = |at: usize| of_own[own_hosts.of_pages[at] as usize];
+    let host = |at: usize| global_hosts[own_hosts.of_pages[at] as usize];
     let entries = (0..pages.len()).map(|at| DirectoryEntry::new(pages[at].doc_id(), host(at)));
     let no_entries = || Entries::new(counts, partitions);
     let filled = net.broadcast_into("directory", entries, no_entries, |all, worker, entry| all.put(worker, entry))?;

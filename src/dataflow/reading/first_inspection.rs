@@ -33,9 +33,9 @@ const MIN_RECORDS: u64 = 100;
 /// # Cost
 /// Reads at most 1000 records and 4 MiB of pages, but at least one record, of each of eight inputs.
 pub fn first_inspection(work: &WorkList, input: &InputSettings) -> Result<Vec<String>> {
-    let of_input = work.items.chunk_by(|x, y| x.input == y.input).collect::<Vec<_>>();
+    let items_by_input = work.items.chunk_by(|x, y| x.input == y.input).collect::<Vec<_>>();
     let mut warnings = Vec::new();
-    for items in of_input.iter().step_by(of_input.len().div_ceil(INPUTS).max(1)) {
+    for items in items_by_input.iter().step_by(items_by_input.len().div_ceil(INPUTS).max(1)) {
         let (item, name) = (&items[0], &work.inputs[items[0].input as usize]);
         if name.starts_with("synth://") {
             continue;

@@ -62,17 +62,17 @@ pub fn simhashes(net: &mut Net<'_>, local_pages: &mut WorkerPages, crawl: &mut C
     let [pages] = net.all_sum("pages with features", [own_pages])?;
     let estimate = MemoryEstimate::with(local_pages, &crawl.pages, None);
     memory::agree(net, estimate.local_pages_bytes(), estimate.features_least_bytes(1), &job.effort)?;
-    let of_pages = weighted(net, local_pages, pages)?;
+    let page_features = weighted(net, local_pages, pages)?;
 
     let directory = crawl.directory.clone();
     let mut simhashes = vec![None; crawl.pages.len()];
-    let of_shares = feature_rows(of_pages, job.simhash.bits);
+    let share_simhashes = feature_rows(page_features, job.simhash.bits);
     net.exchange_into(
         "simhashes",
-        of_shares.flatten_ok(),
+        share_simhashes.flatten_ok(),
         |row| directory.owner(Page(row[0])),
-        |of_shares: &[[u32; 3]]| {
-            of_shares.iter().for_each(|&[page, high, low]| {
+        |simhash_rows: &[[u32; 3]]| {
+            simhash_rows.iter().for_each(|&[page, high, low]| {
                 simhashes[directory.place(Page(page))] = Some(u64::from(high) << 32 | u64::from(low));
             });
             Ok(())
@@ -89,14 +89,14 @@ pub fn simhashes(net: &mut Net<'_>, local_pages: &mut WorkerPages, crawl: &mut C
 fn weighted(net: &mut Net<'_>, local_pages: &mut WorkerPages, pages: u64) -> Result<HashPartitions<OfPage>> {
     let count = local_pages.features.items();
     let mut features = local_pages.features.reader();
-    let of_pages = local_pages.kept().map(|(slot, page)| -> Result<Vec<OfPage>> {
+    let page_rows = local_pages.kept().map(|(slot, page)| -> Result<Vec<OfPage>> {
         let (hashes, weights) = features.get(slot)?;
         Ok(hashes.iter().zip(weights).map(|(&hash, &weight)| OfPage::new(hash, page, weight.into())).collect())
     });
-    let mut shares = HashPartitions::one_of(net, "features", 2, count, of_pages.flatten_ok(), OfPage::hash)?;
+    let mut shares = HashPartitions::one_of(net, "features", 2, count, page_rows.flatten_ok(), OfPage::hash)?;
     local_pages.features.clear();
     let (count, mut pages_with) = (shares.rows(), HashKeyMap::<u32>::default());
-    let of_shares = (0..shares.count()).map(|share| -> Result<Vec<OfPage>> {
+    let share_rows_by_page = (0..shares.count()).map(|share| -> Result<Vec<OfPage>> {
         let mut share_rows = Vec::new();
         shares.take(share, &mut share_rows)?;
         pages_with.clear();
@@ -111,24 +111,24 @@ fn weighted(net: &mut Net<'_>, local_pages: &mut WorkerPages, pages: u64) -> Res
         }
         Ok(share_rows)
     });
-    HashPartitions::one_of(net, "weighted features", 2, count, of_shares.flatten_ok(), |row| row.page)
+    HashPartitions::one_of(net, "weighted features", 2, count, share_rows_by_page.flatten_ok(), |row| row.page)
 }
 
 /// Computes the simhashes of pages, partition by partition. A row consists of the page and the two
 /// halves of its simhash.
-fn feature_rows(mut of_pages: HashPartitions<OfPage>, bits: u32) -> impl Iterator<Item = Result<Vec<[u32; 3]>>> {
+fn feature_rows(mut page_features: HashPartitions<OfPage>, bits: u32) -> impl Iterator<Item = Result<Vec<[u32; 3]>>> {
     let (mut page_rows, mut by_page, mut gather, mut features) =
         (Vec::new(), Vec::new(), Gather::default(), Vec::new());
-    (0..of_pages.count()).map(move |share| {
-        of_pages.take(share, &mut page_rows)?;
+    (0..page_features.count()).map(move |share| {
+        page_features.take(share, &mut page_rows)?;
         gather.by_key(&page_rows, |row| row.page, &mut by_page);
-        let simhash = |of_page: &[OfPage]| {
+        let simhash = |page_rows_of: &[OfPage]| {
             features.clear();
-            features.extend(of_page.iter().map(|row| Feature { hash: row.hash(), weight: row.weight }));
+            features.extend(page_rows_of.iter().map(|row| Feature { hash: row.hash(), weight: row.weight }));
             let mut sums = Sums::default();
             sums.add_weighted(&features);
             let simhash = sums.simhash(bits);
-            [of_page[0].page.0, (simhash >> 32) as u32, simhash as u32]
+            [page_rows_of[0].page.0, (simhash >> 32) as u32, simhash as u32]
         };
         Ok(by_page.chunk_by(|x, y| x.page == y.page).map(simhash).collect())
     })

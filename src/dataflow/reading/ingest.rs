@@ -463,10 +463,10 @@ fn repairs_of(extracted: &ExtractedPage<'_>) -> impl Iterator<Item = Reason> {
 /// # Errors
 /// Returns any error of the disk, on which captures may be.
 pub fn damage(local_pages: &WorkerPages, floors: &[u64]) -> Result<BTreeMap<u32, Damage>> {
-    let mut of_inputs: BTreeMap<u32, Damage> = BTreeMap::new();
+    let mut damage_by_input: BTreeMap<u32, Damage> = BTreeMap::new();
     local_pages.captures.each(|capture| {
         if capture.offset >= floors[capture.item as usize] {
-            of_inputs.entry(capture.source).or_default().add_page();
+            damage_by_input.entry(capture.source).or_default().add_page();
         }
     })?;
     for rejection in local_pages.rejections.rows() {
@@ -474,13 +474,13 @@ pub fn damage(local_pages: &WorkerPages, floors: &[u64]) -> Result<BTreeMap<u32,
         if offset < floors[item as usize] {
             continue;
         }
-        let of_input = of_inputs.entry(source).or_default();
+        let input_damage = damage_by_input.entry(source).or_default();
         match reason.is_bad() {
-            true => of_input.add_bad((offset, reason, detail), if is_over_a_limit(reason) { 0 } else { bytes }),
-            false => of_input.records += 1,
+            true => input_damage.add_bad((offset, reason, detail), if is_over_a_limit(reason) { 0 } else { bytes }),
+            false => input_damage.records += 1,
         }
     }
-    Ok(of_inputs)
+    Ok(damage_by_input)
 }
 
 /// True if the record is complete, but larger than the job allows, such as a film.

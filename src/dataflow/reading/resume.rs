@@ -67,7 +67,7 @@ impl Resume {
     /// Starts to restore work items from `store`, and to write the checkpoints of other items to
     /// it.
     pub fn new(store: Arc<dyn RecordStore>, work: &WorkList) -> Resume {
-        let of_earlier_crawls = work.items.iter().map(|item| work.is_original(item.input)).collect();
+        let is_earlier_crawl = work.items.iter().map(|item| work.is_original(item.input)).collect();
         let (restored_items, recorded_items, known_items, gave_up, known_pages) = Default::default();
         let (pairs, steps) = Default::default();
         Resume {
@@ -77,7 +77,7 @@ impl Resume {
             known: known_items,
             gave_up,
             pairs,
-            of_earlier_crawls,
+            of_earlier_crawls: is_earlier_crawl,
             known_pages,
             steps,
         }

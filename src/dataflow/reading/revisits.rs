@@ -501,12 +501,12 @@ fn outlooks(
 ) -> Result<Vec<Option<Outlook>>> {
     let mut outlooks: Vec<Option<Outlook>> = vec![None; originals.len()];
     // Numbers of revisits by the place of their original.
-    let mut to_read: BTreeMap<u32, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
+    let mut places_to_read: BTreeMap<u32, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
     let mut captures = local_pages.captures.reader();
     for (number, (slot, revisit)) in originals.iter().enumerate() {
         let original = captures.get(*slot as usize)?;
         if original.url() != revisit.url && original.rare_fields().segments.is_empty() {
-            to_read.entry(original.source).or_default().entry(original.offset).or_default().push(number);
+            places_to_read.entry(original.source).or_default().entry(original.offset).or_default().push(number);
         }
     }
     // An original in segments cannot be read at one offset, so its segments are joined again.
@@ -522,7 +522,7 @@ fn outlooks(
             }
         }
     }
-    for (source, mut places) in to_read {
+    for (source, mut places) in places_to_read {
         let offsets: Vec<u64> = places.keys().copied().collect();
         work.read_again(source, &offsets, &job.input, &mut |read| {
             net.check()?;
@@ -609,9 +609,10 @@ fn keep_locally(
         None => {
             local_pages.links.push_again(slot)?;
             let at = local_pages.leads.binary_search_by_key(&(slot as u32), |lead| lead.0);
-            let of_slot = |row: &(u32, DocId)| row.0 as usize == slot;
+            let is_of_slot = |row: &(u32, DocId)| row.0 as usize == slot;
             let start = local_pages.editions.partition_point(|row| (row.0 as usize) < slot);
-            let editions = local_pages.editions[start..].iter().copied().take_while(of_slot).map(|row| row.1).collect();
+            let editions =
+                local_pages.editions[start..].iter().copied().take_while(is_of_slot).map(|row| row.1).collect();
             (at.ok().map(|at| local_pages.leads[at].1), editions)
         }
     };

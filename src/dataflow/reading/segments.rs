@@ -45,8 +45,8 @@ pub fn resolve(
         return Ok(());
     }
     let peers = net.peers() as u64;
-    let to_owner = rows.into_iter().map(|row| Ok(((row.origin % peers) as usize, row)));
-    let mut rows: Vec<SegmentRecord> = net.exchange_values("segments", to_owner)?;
+    let owner_rows = rows.into_iter().map(|row| Ok(((row.origin % peers) as usize, row)));
+    let mut rows: Vec<SegmentRecord> = net.exchange_values("segments", owner_rows)?;
     rows.sort_unstable();
     let mut reader = PageIngest::on(std::mem::take(local_pages), net, job)?;
     for record in rows.chunk_by(|x, y| x.origin == y.origin) {

@@ -75,8 +75,8 @@ pub fn components<Member: Number, Label: Number>(
     let (owners, label_rows) = (HashOwners::new(net), labelled.map(|(member, label)| [label, member]));
     let mut received_rows: Vec<[u32; 2]> = net.exchange(name, label_rows, |row| owners.owner(row[0]))?;
     received_rows.sort_unstable();
-    let of_label = received_rows.chunk_by(|x, y| x[0] == y[0]);
-    let groups = of_label.map(|rows| ([Page(rows[0][0])], rows.iter().map(|row| Page(row[1]))));
+    let label_groups = received_rows.chunk_by(|x, y| x[0] == y[0]);
+    let groups = label_groups.map(|rows| ([Page(rows[0][0])], rows.iter().map(|row| Page(row[1]))));
     let single_labels = || (0..members).map(Label::from_index).collect::<Vec<Label>>();
     let label = |_: &mut Vec<Label>, [label]: [Page; 1]| label.0;
     broadcast_groups(net, name, groups, single_labels, label, |labels, label, member| {

@@ -40,9 +40,9 @@ impl TablePartitions {
     /// Divides the keys of an owner into `ranges` equal ranges, and returns the range that
     /// contains `key`. The range ascends with the key.
     pub fn range(&self, key: u64, ranges: usize) -> usize {
-        let of_owner = self.assignment.most(self.count()) as u128;
+        let owner_partitions = self.assignment.most(self.count()) as u128;
         let place = (self.assignment.index(self.partition(key)) as u128) << 64 | u128::from(key << self.bits);
-        ((place >> 32) * ranges as u128 / (of_owner << 32)) as usize
+        ((place >> 32) * ranges as u128 / (owner_partitions << 32)) as usize
     }
 }
 

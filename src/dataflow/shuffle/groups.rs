@@ -83,8 +83,8 @@ fn packed<const N: usize>(words: impl Iterator<Item = Word<N>>) -> impl Iterator
                 }
                 Word::Head(head) => {
                     let distance = signed(head[0].0, head_before);
-                    let of_rest: usize = head[1..].iter().map(|page| groups_of(signed(page.0, head[0].0))).sum();
-                    if !row.has_room_for(1 + groups_of(distance) + of_rest) {
+                    let tail_groups: usize = head[1..].iter().map(|page| groups_of(signed(page.0, head[0].0))).sum();
+                    if !row.has_room_for(1 + groups_of(distance) + tail_groups) {
                         break;
                     }
                     row.push(HEAD);

@@ -185,16 +185,16 @@ pub fn two_alike<T: Pod + Send, U: Pod + Send, K: Into<u64>>(
     (second, second_key): (impl IntoIterator<Item: TryIntoRow<U>>, impl Fn(&U) -> K),
 ) -> Result<(HashPartitions<T>, HashPartitions<U>)> {
     let shares = KeyShares::new(net.peers(), partitioning.bits);
-    let (mut of_first, mut of_second) =
+    let (mut first_partitions, mut second_partitions) =
         (HashPartitions::empty(net, partitioning), HashPartitions::empty(net, partitioning));
     let first_hash = |row: &T| splitmix64(first_key(row).into());
     let second_hash = |row: &U| splitmix64(second_key(row).into());
     net.exchange_two(
         name,
-        (first, |row| shares.owner(first_hash(row)), |rows| of_first.put(rows, first_hash, &shares)),
-        (second, |row| shares.owner(second_hash(row)), |rows| of_second.put(rows, second_hash, &shares)),
+        (first, |row| shares.owner(first_hash(row)), |rows| first_partitions.put(rows, first_hash, &shares)),
+        (second, |row| shares.owner(second_hash(row)), |rows| second_partitions.put(rows, second_hash, &shares)),
     )?;
-    Ok((of_first, of_second))
+    Ok((first_partitions, second_partitions))
 }
 
 /// Rows, and links that have keys in common with them by their sources, in partitions that are
@@ -214,19 +214,19 @@ pub fn rows_and_links<T: Pod + Send, K: Into<u64>>(
         return two_alike(net, name, partitioning, (rows, row_key), (links, |link: &[Page; 2]| link_key(link[0])));
     }
     let shares = KeyShares::new(net.peers(), partitioning.bits);
-    let (mut of_rows, mut of_links) =
+    let (mut row_partitions, mut link_partitions) =
         (HashPartitions::empty(net, partitioning), HashPartitions::empty(net, partitioning));
     let row_hash = |row: &T| splitmix64(row_key(row).into());
     let link_hash = |source: Page| splitmix64(link_key(source).into());
     let links = packed_links(links, |source| shares.owner(link_hash(source)), net.peers());
     let take_links = |rows: &[PackedRow]| {
-        let mut put_link = |source, target| of_links.push(shares.bucket(link_hash(source)), [source, target]);
+        let mut put_link = |source, target| link_partitions.push(shares.bucket(link_hash(source)), [source, target]);
         rows.iter().try_for_each(|row| each_link(row, &mut put_link))
     };
     net.exchange_two(
         name,
-        (rows, |row| shares.owner(row_hash(row)), |rows| of_rows.put(rows, row_hash, &shares)),
+        (rows, |row| shares.owner(row_hash(row)), |rows| row_partitions.put(rows, row_hash, &shares)),
         (links, |row| shares.owner(link_hash(Page(row.first))), take_links),
     )?;
-    Ok((of_rows, of_links))
+    Ok((row_partitions, link_partitions))
 }

@@ -55,25 +55,25 @@ impl Open {
     #[inline]
     fn push(&mut self, source: Page, target: Page) -> bool {
         let previous_target = if source.0 == self.source { self.target } else { u32::MAX };
-        let to_target = u64::from(target.0.wrapping_sub(previous_target));
+        let target_distance = u64::from(target.0.wrapping_sub(previous_target));
         // A distance of 0 would be taken for another source.
-        if to_target == 0 {
+        if target_distance == 0 {
             return false;
         }
         if source.0 == self.source {
-            if !self.row.has_room_for(groups_of(to_target)) {
+            if !self.row.has_room_for(groups_of(target_distance)) {
                 return false;
             }
         } else {
-            let to_source = signed(source.0, self.source);
-            if !self.row.has_room_for(1 + groups_of(to_source) + groups_of(to_target)) {
+            let source_distance = signed(source.0, self.source);
+            if !self.row.has_room_for(1 + groups_of(source_distance) + groups_of(target_distance)) {
                 return false;
             }
             self.row.push(0);
-            self.row.push(to_source);
+            self.row.push(source_distance);
             self.source = source.0;
         }
-        self.row.push(to_target);
+        self.row.push(target_distance);
         self.target = target.0;
         true
     }

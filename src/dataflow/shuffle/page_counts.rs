@@ -260,16 +260,16 @@ pub fn sums_of(
         }
         Some(row.finish())
     });
-    let mut of_workers: Vec<Vec<u32>> = vec![Vec::new(); net.peers()];
+    let mut worker_sums: Vec<Vec<u32>> = vec![Vec::new(); net.peers()];
     let take = |rows: &[PackedRow]| {
         for row in rows {
             let mut numbers = row.numbers();
             let from = numbers.next().expect("a question has the worker that asks") as usize;
             let mut page = row.first as usize;
-            of_workers[from].push(sums[page - first]);
+            worker_sums[from].push(sums[page - first]);
             for distance in numbers {
                 page += distance as usize;
-                of_workers[from].push(sums[page - first]);
+                worker_sums[from].push(sums[page - first]);
             }
         }
         Ok(())
@@ -278,7 +278,7 @@ pub fn sums_of(
 
     // Answers: the worker that answers in full, the one that asks, then sums in the order of
     // questions.
-    let answers = of_workers.iter().enumerate().flat_map(|(to, sums)| {
+    let answers = worker_sums.iter().enumerate().flat_map(|(to, sums)| {
         let mut sums = sums.iter().map(|&sum| u64::from(sum)).peekable();
         std::iter::from_fn(move || {
             sums.peek()?;
@@ -331,8 +331,8 @@ impl<I: Iterator<Item = (usize, u64)>> Iterator for Rows<I> {
         let (end, mut next) = ((first / self.part + 1).saturating_mul(self.part), first);
         while let Some(&(number, count)) = self.counts.peek() {
             let zeros = (number - next) as u64;
-            let of_zeros = if zeros > 0 { 1 + groups_of(zeros - 1) } else { 0 };
-            if number >= end || !row.has_room_for(of_zeros + groups_of(count)) {
+            let zero_groups = if zeros > 0 { 1 + groups_of(zeros - 1) } else { 0 };
+            if number >= end || !row.has_room_for(zero_groups + groups_of(count)) {
                 break;
             }
             if zeros > 0 {
@@ -425,8 +425,8 @@ mod tests {
             let own_counts: Vec<u32> = (0..length).map(|at| count(net.index(), at)).collect();
             sum(net, "counts", &own_counts)
         });
-        let of_all = |at: usize| (0..3).fold(0u32, |sum, worker| sum.plus(count(worker, at)));
-        assert!(sums.unwrap().iter().all(|sums| **sums == (0..length).map(of_all).collect::<Vec<_>>()));
+        let total_at = |at: usize| (0..3).fold(0u32, |sum, worker| sum.plus(count(worker, at)));
+        assert!(sums.unwrap().iter().all(|sums| **sums == (0..length).map(total_at).collect::<Vec<_>>()));
     }
 
     #[test]
@@ -441,12 +441,12 @@ mod tests {
                     own_pages.map(|page| (Page::from_index(page), count(net.index(), page))).collect();
                 sums_of(net, "counts", pages, &own_counts, &pages_asked(net.index()).collect::<Vec<_>>())
             });
-            let of_all = |page: Page| {
+            let total_of = |page: Page| {
                 let workers = (0..3).filter(|worker| page.index() % 5 != *worker);
                 workers.map(|worker| count(worker, page.index())).sum::<u32>()
             };
             for (worker, sums) in sums.unwrap().into_iter().enumerate() {
-                assert!(sums == pages_asked(worker).map(of_all).collect::<Vec<_>>(), "{pages}");
+                assert!(sums == pages_asked(worker).map(total_of).collect::<Vec<_>>(), "{pages}");
             }
         }
     }

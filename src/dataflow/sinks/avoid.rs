@@ -270,8 +270,8 @@ pub fn judge<'f>(
 /// Returns the vote of a trivial cluster, if it has one: the place of the page that wins, and the
 /// flags that the page is pinned or was kept before.
 fn vote(copies: &[PageCopy], members: &[Placed], keeping: &Keeping) -> Option<[u32; 5]> {
-    let of_collections = copies.iter().filter(|copy| find(members, copy.page).is_some());
-    let winner = keeper(of_collections, |_| None)?;
+    let collection_copies = copies.iter().filter(|copy| find(members, copy.page).is_some());
+    let winner = keeper(collection_copies, |_| None)?;
     let row = find(members, winner.page)?;
     let reasons = [winner.pinned, winner.kept_before].map(u32::from);
     keeping.votes(winner).then_some([row.worker, row.similar, row.collection, reasons[0], reasons[1]])

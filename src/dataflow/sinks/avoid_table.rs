@@ -163,8 +163,8 @@ pub fn lists(net: &mut Net<'_>, crawl: &Crawl, pages_to_skip: &[Page], roots: &P
     let mut site_rows = SpillRows::new(&net.memory);
     each_host(net, crawl, pages_to_skip, roots, |pages| {
         // A prefix applies to one site of the host: http or https, at one port.
-        let of_sites = pages.chunk_by(|x, y| site(&x.url) == site(&y.url)).map(cover);
-        let mut sites: Vec<AvoidLists> = of_sites
+        let site_lists = pages.chunk_by(|x, y| site(&x.url) == site(&y.url)).map(cover);
+        let mut sites: Vec<AvoidLists> = site_lists
             .filter(|prefixes| !prefixes.is_empty())
             .map(|prefixes| AvoidLists { prefixes, surt_rules: SurtRules::default() })
             .collect();

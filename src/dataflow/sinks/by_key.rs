@@ -75,8 +75,8 @@ pub(super) fn each_key<T: KeyedRow>(
                     budget.bounds.memory_bytes,
                 ));
             }
-            let of_run = part.rows().filter_ok(|row| keys.as_ref().is_none_or(|keys| keys.contains(&row.key())));
-            in_order(of_run.collect::<Result<Vec<T>>>()?, &mut visit)?;
+            let run_rows = part.rows().filter_ok(|row| keys.as_ref().is_none_or(|keys| keys.contains(&row.key())));
+            in_order(run_rows.collect::<Result<Vec<T>>>()?, &mut visit)?;
         }
     }
     Ok(())

@@ -124,12 +124,12 @@ pub(crate) fn split<'r, R>(
     partition: impl Fn(&R) -> usize,
     table: impl Fn(&'r [R]) -> Result<Table> + Copy + 'r,
 ) -> Vec<Draft<'r>> {
-    let of_partition = rows.chunk_by(|x, y| partition(x) == partition(y));
+    let partition_rows = rows.chunk_by(|x, y| partition(x) == partition(y));
     let draft = |rows: &'r [R]| {
         let make = Box::new(move |piece: Range<usize>| table(&rows[piece]));
         Draft { name, partition: partition(&rows[0]), rows: PartRows::Unmade(rows.len(), make) }
     };
-    of_partition.map(draft).collect()
+    partition_rows.map(draft).collect()
 }
 
 /// Returns the parts of a table with the given rows, each of which is in the partition of its page.

@@ -140,8 +140,9 @@ pub(crate) fn put_tables(
     let mut files = Vec::new();
     let mut travelling = travelling.into_iter().peekable();
     for (table, file) in rounds(&tables, FILE_BYTES * net.peers() as u64) {
-        let of_round = std::iter::from_fn(|| travelling.next_if(|part| (part.0.table, part.0.file) <= (table, file)));
-        let (own_parts, go): (Vec<_>, Vec<_>) = of_round.partition(|part| file_of(&part.0).owner == net.index());
+        let round_parts =
+            std::iter::from_fn(|| travelling.next_if(|part| (part.0.table, part.0.file) <= (table, file)));
+        let (own_parts, go): (Vec<_>, Vec<_>) = round_parts.partition(|part| file_of(&part.0).owner == net.index());
         let rows = go.into_iter().flat_map(|(place, part)| {
             let to = file_of(&place).owner;
             part.pieces().map(move |piece| piece.map(|rows| slices(rows).map(move |rows| (to, (place, rows)))))

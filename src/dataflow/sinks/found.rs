@@ -103,8 +103,9 @@ impl ReplicaTables {
     ) -> Result<ReplicaTables> {
         let ClusterResults { collections, mut context, separation, editions, servers, giants } = clustered;
         let SimilarPages { pairs, counts, parts: mut more_tables, .. } = similar;
-        let in_pairs = pairs.column(PairKind::Placeholder).rows().map(|pair| pair.map(|pair| [pair.a, pair.b]));
-        let placeholders = in_pairs.collect::<Result<Vec<[Page; 2]>>>()?.into_flattened();
+        let paired_placeholders =
+            pairs.column(PairKind::Placeholder).rows().map(|pair| pair.map(|pair| [pair.a, pair.b]));
+        let placeholders = paired_placeholders.collect::<Result<Vec<[Page; 2]>>>()?.into_flattened();
         // Broadcast, because the owner of a cluster must mark the placeholders of all owners.
         let placeholders = page_set(run.net, "placeholders", placeholders, web.crawl.directory.len())?;
         let trivial_clusters = by_size(&collections.sizes);

@@ -53,9 +53,9 @@ impl PrefixRoots {
         let mut collections = collections.iter().peekable();
         let folders = members.rows().map(|member| {
             let member = member?;
-            let of_member = (member.similar_cluster, member.collection);
-            while collections.next_if(|row| (row.similar_cluster, row.collection) < of_member).is_some() {}
-            let folder = collections.peek().filter(|row| (row.similar_cluster, row.collection) == of_member);
+            let member_collection = (member.similar_cluster, member.collection);
+            while collections.next_if(|row| (row.similar_cluster, row.collection) < member_collection).is_some() {}
+            let folder = collections.peek().filter(|row| (row.similar_cluster, row.collection) == member_collection);
             let folder = folder.ok_or_else(|| Error::Invariant("a member has no collection".into()))?.prefix.as_bytes();
             Ok(Folder { page: member.page, bytes: folder.len() as u32, hash: xxh3_64(folder) })
         });

@@ -116,13 +116,13 @@ impl Reachability {
             rows_and_links(net, "pages and links by host", CommonPartitions { bits, kinds: 2 }, pages, links)?;
         let words = Array::new(&net.memory.part(2));
         let mut links = StoredLinks { words, places: Vec::new(), scratch: Vec::new() };
-        let (mut parts, mut web, mut of_part) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut parts, mut web, mut part_rows) = (Vec::new(), Vec::new(), Vec::new());
         for share in 0..pages.count() {
             net.check()?;
             pages.take(share, &mut web)?;
-            within.take(share, &mut of_part)?;
+            within.take(share, &mut part_rows)?;
             let mut part = WebPart::new(&mut web);
-            let start = links.words.push(&part.link(&mut of_part, |page| hosts[page])?)?;
+            let start = links.words.push(&part.link(&mut part_rows, |page| hosts[page])?)?;
             links.places.push(start..links.words.len());
             parts.push(part);
         }
@@ -186,15 +186,15 @@ impl Reachability {
             }
             // A path back may leave this worker's parts, so the walk is continued at other workers
             // until no walk is left.
-            let mut goes_on = scope == LinkScope::AllLinks;
-            while goes_on {
+            let mut has_more = scope == LinkScope::AllLinks;
+            while has_more {
                 let (sent_pages, mut rows) = (pages_back.len() as u64, Vec::new());
                 let take = |pages: &[Page]| {
                     rows.extend_from_slice(pages);
                     Ok(())
                 };
                 let sent_counts = net.exchange_with_reports("reverse paths", sent_pages, pages_back, owner, take)?;
-                goes_on = sent_counts.iter().any(|&sent| sent > 0);
+                has_more = sent_counts.iter().any(|&sent| sent > 0);
                 pages_back =
                     rows.into_iter().filter_map(|page| self.part_of(hosts[page]).go_back(page, &mut visit)).collect();
             }

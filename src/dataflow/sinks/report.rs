@@ -116,8 +116,8 @@ fn name_collections(
     let place = |row: MemberRow| [row.similar_cluster.smallest(), row.collection, row.page];
     let mut own_places: Vec<[Page; 3]> = own_members.into_iter().map(place).collect();
     own_places.sort_unstable();
-    let of_collection = |pages: &[[Page; 3]]| [pages[0][0], pages[0][1]];
-    let collections_here: Vec<[Page; 2]> = own_places.chunk_by(|x, y| x[..2] == y[..2]).map(of_collection).collect();
+    let collection_key = |pages: &[[Page; 3]]| [pages[0][0], pages[0][1]];
+    let collections_here: Vec<[Page; 2]> = own_places.chunk_by(|x, y| x[..2] == y[..2]).map(collection_key).collect();
     let contents = contents(net, crawl, facts, &mut own_places)?;
     let mut names: Vec<Option<Name>> = vec![None; collections_here.len()];
     // `own_places` is now in the order of pages, so that URLs are read in order.

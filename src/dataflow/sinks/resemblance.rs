@@ -227,22 +227,22 @@ pub fn with_kept(
     let LocalPages { fprints, pages } = &*workers[worker as usize];
     let kept_pages = || (0..).zip(pages).filter(|(_, page)| **page != NOT_KEPT);
     let compared_pages = || kept_pages().filter_map(|(slot, &page)| Some((slot, page, comparisons.keep_of(page)?)));
-    let mut of_page = fprints.reader();
-    let mut of_kept: Vec<ListReader<'_, u64>> =
+    let mut page_reader = fprints.reader();
+    let mut keep_readers: Vec<ListReader<'_, u64>> =
         workers.iter().map(|local_pages| local_pages.fprints.reader()).collect();
     let mut counts = Vec::new();
     for (slot, page, keep) in compared_pages().filter(|&(_, page, keep)| keep != page) {
         let is_here = !comparisons.leave.contains(page) && fprints.size(slot) > 0;
         if let Some(keep_spot) = comparisons.spot(keep).filter(|_| is_here) {
-            let keep_chunks = of_kept[keep_spot.worker as usize].get(keep_spot.slot as usize)?;
-            counts.push(Counted { page, resemblance: Resemblance::of(of_page.get(slot)?, keep_chunks) });
+            let keep_chunks = keep_readers[keep_spot.worker as usize].get(keep_spot.slot as usize)?;
+            counts.push(Counted { page, resemblance: Resemblance::of(page_reader.get(slot)?, keep_chunks) });
         }
     }
     if net.processes() > 1 || comparisons.leave.count() > 0 {
         let leaving = || compared_pages().filter(|&(_, page, _)| comparisons.leave.contains(page));
         let count = leaving().map(|(slot, ..)| fprints.size(slot).div_ceil(ROWS_PER_BATCH) as u64).sum();
         let rows = leaving().map(|(slot, page, keep)| -> Result<Vec<Row>> {
-            Ok(of_page.get(slot)?.chunks(ROWS_PER_BATCH).map(|some| Row::of([keep, page], some)).collect())
+            Ok(page_reader.get(slot)?.chunks(ROWS_PER_BATCH).map(|some| Row::of([keep, page], some)).collect())
         });
         in_shares(net, rows.flatten_ok(), count, &mut counts)?;
     }

@@ -98,11 +98,11 @@ pub fn commit(
 ) -> Result<()> {
     let StagedFiles { attempt, files, previous_attempt, restored_steps } = staged;
     let (seconds, costs) = (stage_times.seconds.clone(), costs(net, stage_times));
-    let of_workers = or_discard(net, &attempt, |net| net.all_gather("costs", costs))?;
+    let worker_costs = or_discard(net, &attempt, |net| net.all_gather("costs", costs))?;
     if net.index() == 0 {
         let manifest = manifest(net, job, counts, recipes, seconds, files, attempt.id());
         let step_names = restored_steps.iter().map(|step| step.name.to_string()).collect();
-        let processes = of_workers.into_iter().step_by(net.workers_per_process()).collect();
+        let processes = worker_costs.into_iter().step_by(net.workers_per_process()).collect();
         Manifest { earlier: previous_attempt, taken_up: step_names, processes, ..manifest }.commit(&attempt)?;
     }
     Ok(())

@@ -179,8 +179,8 @@ fn remaining(verdicts: &SpillColumn<PageVerdict>, hosts: &[HostId]) -> Result<Ve
 /// Returns `[page, keep]` for all pages that may be contained in the best remaining page of their
 /// cluster.
 fn elections(remaining: &[Remaining]) -> impl Iterator<Item = [Page; 2]> + '_ {
-    remaining.chunk_by(|x, y| x.cluster == y.cluster).flat_map(|of_cluster| {
-        let (keeper, candidates) = of_cluster.split_first().expect("a group has rows");
+    remaining.chunk_by(|x, y| x.cluster == y.cluster).flat_map(|cluster_pages| {
+        let (keeper, candidates) = cluster_pages.split_first().expect("a group has rows");
         let rivals = candidates.iter().filter(|page| !page.reports.other_than(keeper.reports));
         rivals.map(|page| [page.page, keeper.page])
     })
@@ -195,11 +195,12 @@ fn next_round(
     substitutes: &mut Vec<Substitute>,
 ) -> Vec<Remaining> {
     let mut left = Vec::new();
-    for of_cluster in remaining.chunk_by(|x, y| x.cluster == y.cluster) {
-        let (keeper, candidates) = of_cluster.split_first().expect("a group has rows");
-        let (mut since_keeper, mut since_left) = (Criterion::LAST_CRITERION, Criterion::LAST_CRITERION);
+    for cluster_pages in remaining.chunk_by(|x, y| x.cluster == y.cluster) {
+        let (keeper, candidates) = cluster_pages.split_first().expect("a group has rows");
+        let (mut keeper_criterion, mut substitute_criterion) = (Criterion::LAST_CRITERION, Criterion::LAST_CRITERION);
         for &row in candidates {
-            (since_keeper, since_left) = (since_keeper.min(row.criterion), since_left.min(row.criterion));
+            (keeper_criterion, substitute_criterion) =
+                (keeper_criterion.min(row.criterion), substitute_criterion.min(row.criterion));
             match containment(row.page).filter(|_| !row.reports.other_than(keeper.reports)) {
                 Some(resemblance) => {
                     let Remaining { cluster, page, .. } = row;
@@ -207,13 +208,13 @@ fn next_round(
                         cluster,
                         page,
                         keep: keeper.page,
-                        criterion: since_keeper,
+                        criterion: keeper_criterion,
                         resemblance,
                     });
                 }
                 None => {
-                    left.push(Remaining { criterion: since_left, ..row });
-                    since_left = Criterion::LAST_CRITERION;
+                    left.push(Remaining { criterion: substitute_criterion, ..row });
+                    substitute_criterion = Criterion::LAST_CRITERION;
                 }
             }
         }

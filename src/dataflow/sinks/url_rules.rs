@@ -82,13 +82,13 @@ impl RulesWriter {
     pub fn finish(self, net: &mut Net<'_>, partitions: TablePartitions) -> Result<FoundRules> {
         let saved = self.rows.iter().map(|row| row.1.saved).sum();
         let [rules, domains, saved] = net.all_sum("URL rules", [self.rows.len() as u64, self.domains, saved])?;
-        let of_partition = self.rows.chunk_by(|x, y| partitions.partition(x.0) == partitions.partition(y.0));
+        let partition_rows = self.rows.chunk_by(|x, y| partitions.partition(x.0) == partitions.partition(y.0));
         let part = |rows: &[(u64, RuleRow)]| TablePart {
             name: TABLE,
             partition: partitions.partition(rows[0].0),
             rows: table(rows),
         };
-        let parts = of_partition.map(part).collect();
+        let parts = partition_rows.map(part).collect();
         let mut sorter = Sorter::new(&net.memory);
         let rows = self.rows.into_iter().map(|row| Ok((0, row.1)));
         net.exchange_values_into("URL rules", rows, |row| sorter.push(row))?;

@@ -69,14 +69,14 @@ pub(super) fn near(
     };
     let overlap_pages = OverlapPages { count: pages, hosts: &[], copies };
     similar_pairs::<Row64, _>(net, local_pages.fprints.items(), sources, &overlap_pages, &settings, None, emit)?;
-    let [at_90, at_70, at_50] = sets;
+    let [pages_at_90, pages_at_70, pages_at_50] = sets;
     let mut column = |sets: &UnionFind, percent| -> Result<Arc<(NearColumn, PageSet)>> {
         let labels: Arc<Vec<Page>> = components(net, "near-duplicates", pages, sets.forest().map(Ok))?;
         net.once_per_process(|| row(&labels, documents, percent))
     };
     Ok([
-        column(&at_90, NEAR_PERCENTAGES[0])?,
-        column(&at_70, NEAR_PERCENTAGES[1])?,
-        column(&at_50, NEAR_PERCENTAGES[2])?,
+        column(&pages_at_90, NEAR_PERCENTAGES[0])?,
+        column(&pages_at_70, NEAR_PERCENTAGES[1])?,
+        column(&pages_at_50, NEAR_PERCENTAGES[2])?,
     ])
 }

@@ -129,10 +129,10 @@ impl JobState {
             Ok(generation) => return Ok(generation),
             Err(fault) => fault,
         };
-        read(&self.copy_at(number)?, number)?.map_err(|of_copy| {
+        read(&self.copy_at(number)?, number)?.map_err(|copy_fault| {
             let folder = self.folder.name();
             let reason = format!(
-                "{fault}, and so is its copy ({of_copy}), so its live inputs are unknown; to continue from the \
+                "{fault}, and so is its copy ({copy_fault}), so its live inputs are unknown; to continue from the \
                  previous generation, run `webtwin state prune {folder} --damaged`, and name all live inputs with --input in \
                  the next run"
             );

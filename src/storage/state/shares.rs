@@ -22,8 +22,8 @@ impl StateRecords {
 
 impl SavedShares for StateRecords {
     fn count(&self, step: &str) -> usize {
-        let of_step = |record: &&RecordAt| record.key.strip_prefix(step).is_some_and(|rest| rest.starts_with('-'));
-        let workers = self.found_before.iter().flat_map(|file| &file.records).filter(of_step).count();
+        let is_of_step = |record: &&RecordAt| record.key.strip_prefix(step).is_some_and(|rest| rest.starts_with('-'));
+        let workers = self.found_before.iter().flat_map(|file| &file.records).filter(is_of_step).count();
         if (0..workers).all(|worker| self.share(step, (worker, workers)).is_some()) { workers } else { 0 }
     }
 

@@ -136,9 +136,9 @@ impl FingerprintFile {
         self.decode_blocks(from..end, rows)?;
         rows.truncate(rows.partition_point(|row| *row <= last));
         let previous_key = from.checked_sub(1).map(|block| self.blocks[block].0.key);
-        let of_others = previous_key.map_or(0, |before| rows.partition_point(|row| *row <= before));
-        rows.drain(..of_others);
-        Ok(self.rows_of(from).start + of_others)
+        let preceding_rows = previous_key.map_or(0, |before| rows.partition_point(|row| *row <= before));
+        rows.drain(..preceding_rows);
+        Ok(self.rows_of(from).start + preceding_rows)
     }
 
     fn decode_blocks(&self, blocks: Range<usize>, rows: &mut Vec<u64>) -> Result<()> {

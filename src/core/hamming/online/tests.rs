@@ -132,8 +132,8 @@ fn any_changed_byte_is_detected_before_it_changes_an_answer() {
     let (manifest, files) = build_index(&design(24, 1, 2), &sorted, Some(&ids)).unwrap();
     let queries = [0, sorted[7], sorted[20] ^ 1];
     let answers = |index: &OnlineIndex<Vec<u8>>, query| -> Result<Vec<(StoredMatch, Vec<DocId>)>> {
-        let with_documents = |near: StoredMatch| Ok((near, index.doc_ids(near.fingerprint)?.collect()));
-        index.near(query, 1)?.into_iter().map(with_documents).collect()
+        let add_documents = |near: StoredMatch| Ok((near, index.doc_ids(near.fingerprint)?.collect()));
+        index.near(query, 1)?.into_iter().map(add_documents).collect()
     };
     let good = open_index(&manifest, &files).unwrap();
     for file in 0..files.len() {
