@@ -289,7 +289,7 @@ proptest! {
                 let crawl = crawl_of(net, &mut local_pages)?;
                 let seeds = HashSet::new();
                 let links = links::resolve(net, &mut local_pages, &crawl)?;
-                let from_elsewhere = links::from_elsewhere(net, &links)?;
+                let from_elsewhere = links::count_incoming(net, &links)?;
                 let mut through =
                     Reachability::gather_in_parts(net, &crawl, &links, &from_elsewhere, &seeds, bits)?;
                 let depths = through.depths(net, &crawl)?;
@@ -415,7 +415,7 @@ proptest! {
             }
             let hosts = &crawl.directory.hosts;
             let mut pages = Vec::new();
-            crawl.pages.each(|row| {
+            crawl.pages.for_each(|row| {
                 let [title, domain, path] = [row.title(), domain_of(row.url()), path(row.url())].map(String::from);
                 let (rest, chunks) = (row.rare_fields(), Vec::new());
                 let doc_ids = [row.doc_id, rest.canonical];

@@ -252,7 +252,7 @@ fn resemblance_to_the_keeper_is_the_same_for_any_distribution_of_chunks() {
             assert!(resemblances.iter().all(|row| asks(row.0) == net.index()));
             Ok(resemblances)
         }) {
-            let values_of = |(page, found): (Page, Resemblance)| (page, (found.share(), found.contained()));
+            let values_of = |(page, found): (Page, Resemblance)| (page, (found.share(), found.containment()));
             let mut all: Vec<_> = workers.into_iter().flatten().map(values_of).collect();
             all.sort_unstable_by_key(|row| row.0);
             assert_eq!(all.len(), expected.len());
@@ -320,7 +320,7 @@ fn rows_are_returned_in_page_order_with_any_memory() {
                 let mut ranges = PageRanges::new(net, pages, rows, 1);
                 (0..rows).map(row).try_for_each(|row| ranges.push(row[0] as usize, row))?;
                 let (mut next, mut count) = (0, 0);
-                ranges.each(net, |places, rows| {
+                ranges.for_each(net, |places, rows| {
                     assert!(places.start == next && rows.iter().all(|row| places.contains(&(row[0] as usize))));
                     (next, count) = (places.end, count + rows.len() as u64);
                     Ok(())

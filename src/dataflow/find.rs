@@ -10,7 +10,7 @@ use itertools::Itertools;
 
 use super::clusters::context_pass::{CONTEXT, context_pass};
 use super::clusters::giant_clusters::giants;
-use super::clusters::grown::{GROWTH, Grown, SECOND_GROWTH};
+use super::clusters::grown::{GROWTH, GrowthResult, SECOND_GROWTH};
 use super::clusters::servers::ServerOverlap;
 use super::clusters::trivial::TrivialClusters;
 use super::pairs::similar::{GIVEN, HAMMING, MINHASH, OVERLAP, SIGNATURES, SimilarPages, VIEWS};
@@ -60,14 +60,14 @@ pub fn find(run: &mut WorkerRun<'_, '_>, floors: &[u64], floor: Option<&LeastPag
     // TRIVIAL(cluster, page), LinkSummary, TCG, similar clusters [CSG00 3]. A collection supports
     // its pages one by one, so pairs of URLs of one page within a site join only afterwards.
     let mut trivial = trivial_clusters(run, &web, &similar.pairs.between_sites())?;
-    let mut collections = Grown::grow(run, &web, GROWTH, &trivial, None)?;
+    let mut collections = GrowthResult::grow(run, &web, GROWTH, &trivial, None)?;
     let context = context_pass(run, &web, &trivial, &collections, &mut similar)?;
-    if context.has_changed_pairs() || similar.counts.views.found() > 0 {
+    if context.has_changed_pairs() || similar.counts.views.total() > 0 {
         separation.and_then(apart::part(run.net, &web.crawl, &decisions.apart, &mut similar.pairs)?);
         editions.and_then(editions::part(run, &web, &mut similar.pairs)?);
         let previous = replace(&mut trivial, trivial_clusters(run, &web, &similar.pairs.all())?);
         let unchanged = collections.left(run.net, previous, &trivial)?;
-        collections = Grown::grow(run, &web, SECOND_GROWTH, &trivial, unchanged)?;
+        collections = GrowthResult::grow(run, &web, SECOND_GROWTH, &trivial, unchanged)?;
     }
 
     // Overlap of servers [SGM98 3], the copy to keep, and the pages that a crawler may skip [CSG00

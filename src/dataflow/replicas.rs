@@ -212,7 +212,7 @@ fn files_of(work: &WorkList, inputs: &BTreeSet<u32>) -> Vec<String> {
 fn originals(net: &mut Net<'_>, crawl: &Crawl, mut referrals: Referrals, work: &WorkList) -> Result<BTreeSet<u32>> {
     referrals.retain(|[_, to]| work.is_original(*to));
     let mut own_inputs = BTreeSet::new();
-    crawl.pages.each(|page| {
+    crawl.pages.for_each(|page| {
         let rare_fields = page.rare_fields();
         let places =
             rare_fields.segments.iter().map(|place| place.0).chain(rare_fields.original.map(|place| place.source));
@@ -274,7 +274,7 @@ fn counts(summary: &RunSummary) -> [(&'static str, u64); 10] {
     let shingle_pairs = minhash.similar - minhash.guarded;
     let separated = summary.apart.as_ref().map_or(0, |apart| apart.refused_similar);
     let (given_pairs, within_sites) =
-        (given_counts.map_or(0, |given| given.similar - given.guarded), summary.views.found());
+        (given_counts.map_or(0, |given| given.similar - given.guarded), summary.views.total());
     let pair_count = overlap.similar - overlap.guarded
         + hamming.similar
         + signature_pairs
@@ -369,7 +369,7 @@ pub(super) fn account(
         }
     }
     let inputs = work.inputs.len() as u32;
-    crawl.pages.each(|page| {
+    crawl.pages.for_each(|page| {
         // Pages of earlier crawls are not records of this crawl.
         own_totals.kept += u64::from(page.source < inputs);
         for reason in page.rare_fields().repaired {

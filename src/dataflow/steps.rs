@@ -76,7 +76,7 @@ pub struct StepInput<'a> {
 
 /// Digest of a worker's input, a random number for its run, and its checkpoints: name of the step,
 /// digest of the input and number of the run.
-type Known = (u64, u64, Vec<(String, u64, u64)>);
+type RecordedSteps = (u64, u64, Vec<(String, u64, u64)>);
 
 impl<'a> Steps<'a> {
     /// Prepares the checkpoints of the steps that follow after pages are numbered and links
@@ -95,7 +95,7 @@ impl<'a> Steps<'a> {
         recorded_steps: &[RunStep],
     ) -> Result<Steps<'a>> {
         let store_and_records = resume.and_then(|resume| Some((resume, resume.store.steps(net.index(), net.peers())?)));
-        let own_steps: Option<Known> = match &store_and_records {
+        let own_steps: Option<RecordedSteps> = match &store_and_records {
             None => None,
             Some((_, records)) => {
                 let step_stamps = recorded_steps.iter().filter_map(|step| {
@@ -105,14 +105,14 @@ impl<'a> Steps<'a> {
                 Some((input.digest()?, random()?, step_stamps.collect()))
             }
         };
-        let worker_steps: Option<Vec<Known>> =
+        let worker_steps: Option<Vec<RecordedSteps>> =
             net.all_gather("steps with checkpoints", own_steps)?.into_iter().collect();
         let (Some(all_steps), Some((resume, records))) = (worker_steps, store_and_records) else {
             return Ok(Steps::default());
         };
         let input_digest = all_steps.iter().fold(0u64, |sum, known| sum.wrapping_add(known.0));
         let stamp = StepStamp { input_digest, run: all_steps[0].1 };
-        let recorded_run = |worker: &Known, step: &RunStep| {
+        let recorded_run = |worker: &RecordedSteps, step: &RunStep| {
             worker.2.iter().find(|found| found.0 == step.name && found.1 == input_digest).map(|found| found.2)
         };
         let is_complete = |step: &RunStep| {
@@ -188,7 +188,7 @@ impl StepInput<'_> {
             parts.iter().for_each(|part| hash.update(part));
             sum = sum.wrapping_add(hash.digest());
         };
-        crawl.pages.each(|row| {
+        crawl.pages.for_each(|row| {
             let simhash = row.simhash().map_or([0, 0], |simhash| [1, simhash]);
             let Numbers { doc_id, fetch_time, body, body_bytes, text_bytes, chunks, exact, page, .. } = row.numbers();
             let numbers = [

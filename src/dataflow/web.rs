@@ -56,7 +56,7 @@ pub fn settle(
     let texts = crawl.pages.map(|row| (row.exact, row.page));
     let exact = exact::fold(net, texts, crawl.pages.len() as u64)?;
     let links = links::resolve(net, local_pages, &crawl)?;
-    let incoming_links = links::from_elsewhere(net, &links)?;
+    let incoming_links = links::count_incoming(net, &links)?;
     let links_to_host = links::to_hosts(net, &incoming_links, &crawl)?;
     crawl.directory.spill_doc_ids(&net.memory)?;
     Ok((WorkerWeb { crawl, links, incoming_links, links_to_host }, exact))

@@ -87,5 +87,5 @@ pub(crate) fn left_out(
             });
         }
     }
-    Ok(NearDuplicates { compared: cover.compared, left_out: cover.left_out() })
+    Ok(NearDuplicates { compared: cover.compared, left_out: cover.into_dropped() })
 }

@@ -43,7 +43,7 @@ pub(super) fn need(bytes: usize) {
 
 /// Returns the allocator of buffers for timely.
 pub(super) fn refill() -> BytesRefill {
-    let spares = Arc::new(Kept::default());
+    let spares = Arc::new(SpareBuffers::default());
     let logic = move |requested_bytes: usize| {
         // timely asks for its fixed 1 MiB; a shorter buffer is allowed if the next message fits
         // into it.
@@ -57,9 +57,9 @@ pub(super) fn refill() -> BytesRefill {
 
 /// Free buffers, ordered by the time since their release, longest first.
 #[derive(Default)]
-struct Kept(Mutex<VecDeque<Vec<u8>>>);
+struct SpareBuffers(Mutex<VecDeque<Vec<u8>>>);
 
-impl Kept {
+impl SpareBuffers {
     /// Removes and returns a buffer of `bytes` to 2 · `bytes` bytes, if there is one.
     fn take(&self, bytes: usize) -> Option<Vec<u8>> {
         let mut free = self.free();
@@ -85,7 +85,7 @@ impl Kept {
 
 struct Buffer {
     memory: Vec<u8>,
-    spares: Arc<Kept>,
+    spares: Arc<SpareBuffers>,
 }
 
 impl Deref for Buffer {

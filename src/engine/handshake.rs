@@ -193,14 +193,14 @@ struct Hello {
 #[repr(C)]
 struct Request {
     purpose: u32,
-    who: Identity,
+    identity: Identity,
 }
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Answer {
     verdict: u32,
-    who: Identity,
+    identity: Identity,
 }
 
 const WELCOME: u32 = 0;
@@ -265,7 +265,7 @@ pub enum Arrival {
     Conflict(Error),
     /// A second start of a process whose number, given here, has already joined. It does not end
     /// the run.
-    Twice(u32),
+    Duplicate(u32),
     /// A connection without the key or with another protocol. It does not end the run.
     Stranger {
         /// Process number that it claimed, if any.
@@ -294,7 +294,7 @@ fn accept_within(
     key: &ClusterKey,
     admit: impl FnOnce(&Identity, ConnectionPurpose) -> bool,
 ) -> io::Result<Arrival> {
-    let mut stream = Timed { stream, deadline: Instant::now() + patience };
+    let mut stream = TimedStream { stream, deadline: Instant::now() + patience };
     let greeting = Greeting { magic: MAGIC, version: VERSION, nonce: random() };
     stream.write_all(bytemuck::bytes_of(&greeting))?;
 
@@ -323,7 +323,7 @@ fn accept_within(
         let mut noise = noise(&psk, &greeting, &hello, false);
         read::<Request>(&mut noise, &first).map(|request| (noise, request))
     });
-    let Some((mut noise, Request { purpose, who: peer })) = opened_request else {
+    let Some((mut noise, Request { purpose, identity: peer })) = opened_request else {
         // The answer only informs the dialer that its message was received and refused.
         stream.write_all(&[0; message::<Answer>()])?;
         return stranger(Some(hello.process), "its key is not the key of this process".into());
@@ -340,11 +340,11 @@ fn accept_within(
         None if admit(&peer, purpose) => WELCOME,
         None => PLACE_TAKEN,
     };
-    stream.write_all(&write(&mut noise, &Answer { verdict, who: *identity }))?;
+    stream.write_all(&write(&mut noise, &Answer { verdict, identity: *identity }))?;
     Ok(match (conflict, verdict) {
         (Some(conflict), _) => Arrival::Conflict(Error::Handshake(conflict)),
         (None, WELCOME) => Arrival::Joined(peer, purpose, session(noise, !key.is_none())),
-        (None, _) => Arrival::Twice(peer.process),
+        (None, _) => Arrival::Duplicate(peer.process),
     })
 }
 
@@ -352,10 +352,10 @@ fn accept_within(
 #[derive(Debug)]
 pub enum Miss {
     /// The peer may not be ready yet; dialing again may succeed.
-    Again(String),
+    Transient(String),
     /// Another process has joined under this process's number. Dialing again succeeds only if that
     /// process is dead.
-    Taken(Error),
+    PlaceTaken(Error),
     /// Dialing again can never succeed.
     Final(Error),
 }
@@ -370,9 +370,9 @@ pub fn dial(
     to: u32,
     address: &str,
 ) -> Result<Session, Miss> {
-    let transient = |cause: io::Error| Miss::Again(cause.to_string());
+    let transient = |cause: io::Error| Miss::Transient(cause.to_string());
     let refuse = |reason: String| Err(Miss::Final(Error::Handshake(reason)));
-    let mut stream = Timed { stream, deadline: Instant::now() + PATIENCE };
+    let mut stream = TimedStream { stream, deadline: Instant::now() + PATIENCE };
     let mut greeting = Greeting::zeroed();
     stream.read_exact(bytemuck::bytes_of_mut(&mut greeting)).map_err(transient)?;
     if greeting.magic != MAGIC {
@@ -389,7 +389,7 @@ pub fn dial(
     let hello = Hello { magic: MAGIC, version: VERSION, process: identity.process };
     let mut noise = noise(&key.psk(), &greeting, &hello, true);
     let mut message = bytemuck::bytes_of(&hello).to_vec();
-    message.extend(write(&mut noise, &Request { purpose: purpose as u32, who: *identity }));
+    message.extend(write(&mut noise, &Request { purpose: purpose as u32, identity: *identity }));
     stream.write_all(&message).map_err(transient)?;
 
     let mut second = [0; self::message::<Answer>()];
@@ -400,16 +400,16 @@ pub fn dial(
             identity.process
         ));
     };
-    if let Some(conflict) = identity.conflict(&answer.who) {
+    if let Some(conflict) = identity.conflict(&answer.identity) {
         return refuse(conflict);
     }
     match answer.verdict {
-        WELCOME if answer.who.process == to => Ok(session(noise, !key.is_none())),
+        WELCOME if answer.identity.process == to => Ok(session(noise, !key.is_none())),
         WELCOME => refuse(format!(
             "process {to} was expected at {address}, but process {} answered; check the cluster file",
-            answer.who.process
+            answer.identity.process
         )),
-        _ => Err(Miss::Taken(Error::Handshake(format!(
+        _ => Err(Miss::PlaceTaken(Error::Handshake(format!(
             "process {to} at {address} refused process {}: another process with that number has joined; start each number once",
             identity.process
         )))),
@@ -418,12 +418,12 @@ pub fn dial(
 
 /// Socket with one deadline for all reads and writes together, so that a peer cannot gain time by
 /// sending bytes slowly.
-struct Timed<'a> {
+struct TimedStream<'a> {
     stream: &'a TcpStream,
     deadline: Instant,
 }
 
-impl Timed<'_> {
+impl TimedStream<'_> {
     fn left(&self) -> io::Result<Option<Duration>> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -433,7 +433,7 @@ impl Timed<'_> {
     }
 }
 
-impl Read for Timed<'_> {
+impl Read for TimedStream<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.stream.set_read_timeout(self.left()?)?;
         let mut stream = self.stream;
@@ -441,7 +441,7 @@ impl Read for Timed<'_> {
     }
 }
 
-impl Write for Timed<'_> {
+impl Write for TimedStream<'_> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         self.stream.set_write_timeout(self.left()?)?;
         let mut stream = self.stream;
@@ -551,14 +551,14 @@ mod tests {
         let mut wire = vec![0; size_of::<Hello>() + message::<Request>()];
         acceptor.read_exact(&mut wire).unwrap();
         drop(acceptor);
-        assert!(matches!(dialed.join().unwrap(), Err(Miss::Again(_))));
+        assert!(matches!(dialed.join().unwrap(), Err(Miss::Transient(_))));
         let reply = |what: &[u8]| wire.windows(what.len()).any(|bytes| bytes == what);
         assert!(reply(&MAGIC) && !reply(b"build of ours") && !reply(b"digest"));
     }
 
     #[test]
     fn rejected_process_receives_the_reason() {
-        let (Arrival::Twice(1), Err(Miss::Taken(error))) = meet(identity(1), false) else { panic!() };
+        let (Arrival::Duplicate(1), Err(Miss::PlaceTaken(error))) = meet(identity(1), false) else { panic!() };
         assert!(error.to_string().contains("another process with that number"), "{error}");
     }
 
@@ -595,8 +595,8 @@ mod tests {
         });
         let patience = Duration::from_millis(100);
         let outcome = accept_within(patience, &acceptor, &identity(0), &ClusterKey::none(), |_, _| true);
-        // The error is that of the system for a read that timed out, or that of `Timed` before the
-        // next read.
+        // The error is that of the system for a read that timed out, or that of `TimedStream`
+        // before the next read.
         let kind = outcome.unwrap_err().kind();
         assert!(matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{kind}");
         drop(acceptor);

@@ -134,7 +134,7 @@ impl<'a> Net<'a> {
 #[derive(Default)]
 pub(super) struct Board {
     /// Values by number of call.
-    for_all: Mutex<HashMap<u64, Left>>,
+    for_all: Mutex<HashMap<u64, SharedValue>>,
     for_one: Mutex<HashMap<Label, Box<dyn Any + Send>>>,
 }
 
@@ -142,7 +142,7 @@ pub(super) struct Board {
 type Label = (u64, usize, usize);
 
 /// A value, and the number of workers that have yet to read it.
-type Left = (Arc<dyn Any + Send + Sync>, usize);
+type SharedValue = (Arc<dyn Any + Send + Sync>, usize);
 
 impl Board {
     /// Stores `value` under `call` for `readers` workers.

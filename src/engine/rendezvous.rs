@@ -73,7 +73,7 @@ pub fn meet(cluster: &ClusterLayout, identity: &Identity, heartbeat: &Heartbeat)
 fn resolve(address: &str, key: &ClusterKey) -> std::result::Result<Vec<SocketAddr>, Miss> {
     let socket_addresses: Vec<SocketAddr> = address
         .to_socket_addrs()
-        .map_err(|cause| Miss::Again(format!("{cause}; check the name, and that DNS resolves it")))?
+        .map_err(|cause| Miss::Transient(format!("{cause}; check the name, and that DNS resolves it")))?
         .collect();
     match socket_addresses.iter().find(|resolved| key.is_none() && !resolved.ip().is_loopback()) {
         Some(open) => Err(Miss::Final(Error::Handshake(format!(
@@ -88,9 +88,11 @@ fn listen(address: &str, key: &ClusterKey, deadline: Instant) -> Result<TcpListe
     let socket_addresses = loop {
         match resolve(address, key) {
             Ok(resolved) => break resolved,
-            Err(Miss::Taken(error) | Miss::Final(error)) => return Err(error),
-            Err(Miss::Again(_)) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(250)),
-            Err(Miss::Again(reason)) => return Err(Error::Handshake(format!("cannot listen on {address}: {reason}"))),
+            Err(Miss::PlaceTaken(error) | Miss::Final(error)) => return Err(error),
+            Err(Miss::Transient(_)) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(250)),
+            Err(Miss::Transient(reason)) => {
+                return Err(Error::Handshake(format!("cannot listen on {address}: {reason}")));
+            }
         }
     };
     let socket_addresses = if key.is_none() { socket_addresses } else { open_to_others(address, socket_addresses) };
@@ -140,7 +142,7 @@ enum News {
     /// Guest number `guest` has left its handshake.
     Left { guest: u64 },
     /// A process arrived whose number has already joined.
-    Twice(u32),
+    Duplicate(u32),
     /// A connection was refused.
     Refused { claims: Option<u32>, reason: String },
 }
@@ -210,7 +212,7 @@ impl Lobby<'_> {
                     News::Left { guest } => {
                         self.guests.remove(&guest);
                     }
-                    News::Twice(process) => {
+                    News::Duplicate(process) => {
                         strangers += 1;
                         duplicates.insert(process);
                     }
@@ -255,7 +257,7 @@ impl Lobby<'_> {
                         News::Joined { process: peer.process, purpose, stream, session }
                     }
                     Arrival::Conflict(error) => News::Failed(error),
-                    Arrival::Twice(process) => News::Twice(process),
+                    Arrival::Duplicate(process) => News::Duplicate(process),
                     Arrival::Stranger { claims, reason } => News::Refused { claims, reason },
                 };
                 // The send fails if the processes have already met or given up. Then the message is
@@ -350,11 +352,13 @@ impl Dialer {
             while Instant::now() < self.deadline {
                 let item = match self.dial_once(purpose) {
                     Ok((stream, session)) => News::Joined { process: self.to, purpose, stream, session },
-                    Err(Miss::Taken(error)) if taken_since.get_or_insert_with(Instant::now).elapsed() < NOTICE_TIME => {
+                    Err(Miss::PlaceTaken(error))
+                        if taken_since.get_or_insert_with(Instant::now).elapsed() < NOTICE_TIME =>
+                    {
                         News::Unreachable { process: self.to, reason: error.to_string() }
                     }
-                    Err(Miss::Taken(error) | Miss::Final(error)) => News::Failed(error),
-                    Err(Miss::Again(reason)) => News::Unreachable { process: self.to, reason },
+                    Err(Miss::PlaceTaken(error) | Miss::Final(error)) => News::Failed(error),
+                    Err(Miss::Transient(reason)) => News::Unreachable { process: self.to, reason },
                 };
                 let is_retry = matches!(item, News::Unreachable { .. });
                 if matches!(item, News::Failed(_)) | self.news.send(item).is_err() {
@@ -371,14 +375,14 @@ impl Dialer {
 
     fn dial_once(&self, purpose: ConnectionPurpose) -> std::result::Result<(TcpStream, Session), Miss> {
         let patience = self.deadline.saturating_duration_since(Instant::now()).clamp(TICK, Duration::from_secs(5));
-        let mut last = Miss::Again("its name has no address in DNS".to_string());
+        let mut last = Miss::Transient("its name has no address in DNS".to_string());
         for address in resolve(&self.address, &self.key)? {
             match TcpStream::connect_timeout(&address, patience) {
                 Ok(stream) => {
                     let session = dial(&stream, &self.identity, &self.key, purpose, self.to, &self.address)?;
                     return Ok((stream, session));
                 }
-                Err(cause) => last = Miss::Again(cause.to_string()),
+                Err(cause) => last = Miss::Transient(cause.to_string()),
             }
         }
         Err(last)
@@ -395,7 +399,7 @@ mod tests {
 
     #[test]
     fn unresolved_name_is_resolved_again_later() {
-        let Err(Miss::Again(reason)) = resolve("nobody.invalid:2101", &ClusterKey::none()) else {
+        let Err(Miss::Transient(reason)) = resolve("nobody.invalid:2101", &ClusterKey::none()) else {
             panic!("it has an address")
         };
         assert!(reason.contains("check the name"), "{reason}");

@@ -66,7 +66,7 @@ pub fn of_build(job: &Job, machines: &Machines) -> Result<(FingerprintCounts, Pr
     let count = sources.rows()?;
     let f = sources.made.map_or(job.simhash.bits, |made| made.0);
     let (processes, workers) = (machines.count as u64, machines.workers as u64);
-    let build::ProcessHoldings { buckets, writing } = build::held(count, processes, workers);
+    let build::ProcessHoldings { buckets, writing } = build::holdings(count, processes, workers);
     let allowed = if job.effort.memory_bytes == 0 { u64::MAX } else { job.effort.memory_bytes / 2 };
     let memory_bytes = PROCESS_BYTES + buckets.min(allowed) + writing;
     let between = (u128::from(ROW_BYTES * count) * u128::from(processes - 1) / u128::from(processes)) as u64;

@@ -39,7 +39,7 @@ pub struct Array<T> {
 
 #[derive(Debug)]
 enum Block<T> {
-    Held(Vec<T>),
+    InMemory(Vec<T>),
     Spilled {
         /// Offset in the file.
         offset: u64,
@@ -62,10 +62,10 @@ impl<T: Pod> Array<T> {
 
     /// Creates an empty array that holds in memory what the pool allows a worker, plus one block.
     pub fn new(pool: &MemoryPool) -> Array<T> {
-        Array::beside(pool.of_worker(), &pool.disk())
+        Array::with_limit(pool.of_worker(), &pool.disk())
     }
 
-    fn beside(allowed_bytes: u64, disk: &Disk) -> Array<T> {
+    fn with_limit(allowed_bytes: u64, disk: &Disk) -> Array<T> {
         const { assert!(PIECE_BYTES.is_multiple_of(size_of::<T>())) };
         let file = SpillFile::new(disk);
         Array { blocks: Vec::new(), open: Vec::new(), passed: 0, held_bytes: 0, allowed_bytes, file }
@@ -79,12 +79,12 @@ impl<T: Pod> Array<T> {
     /// Creates an empty array with the memory budget of this one divided by `parts`, and the same
     /// disk.
     pub fn like_part(&self, parts: u64) -> Array<T> {
-        Array::beside(self.allowed_bytes / parts, self.file.disk())
+        Array::with_limit(self.allowed_bytes / parts, self.file.disk())
     }
 
     /// Creates an empty array of other items with the same memory budget and the same disk.
     pub fn held_alike<U: Pod>(&self) -> Array<U> {
-        Array::beside(self.allowed_bytes, self.file.disk())
+        Array::with_limit(self.allowed_bytes, self.file.disk())
     }
 
     /// Appends items, and returns the position of the first of them.
@@ -111,7 +111,7 @@ impl<T: Pod> Array<T> {
     fn put_away(&mut self) -> Result<()> {
         if self.held_bytes + RUN_LOG_BLOCK_BYTES as u64 <= self.allowed_bytes {
             self.held_bytes += RUN_LOG_BLOCK_BYTES as u64;
-            self.blocks.push(Block::Held(std::mem::take(&mut self.open)));
+            self.blocks.push(Block::InMemory(std::mem::take(&mut self.open)));
             return Ok(());
         }
         let spilled = spill(&mut self.file, &self.open)?;
@@ -126,10 +126,10 @@ impl<T: Pod> Array<T> {
     /// Returns the errors of [`Array::push`].
     pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
         self.allowed_bytes = bytes;
-        let mut held_blocks = self.blocks.iter_mut().rev().filter(|block| matches!(block, Block::Held(_)));
+        let mut held_blocks = self.blocks.iter_mut().rev().filter(|block| matches!(block, Block::InMemory(_)));
         while self.held_bytes > bytes {
             let block = held_blocks.next().expect("held items are in blocks");
-            let Block::Held(items) = block else { unreachable!("others are filtered out") };
+            let Block::InMemory(items) = block else { unreachable!("others are filtered out") };
             *block = spill(&mut self.file, items)?;
             self.held_bytes -= RUN_LOG_BLOCK_BYTES as u64;
         }
@@ -157,7 +157,7 @@ impl<T: Pod> Array<T> {
                 let mut items = Vec::with_capacity(Self::BLOCK);
                 self.read_pieces((at * Self::BLOCK) as u64, Self::BLOCK, &mut items)?;
                 self.file.release(offset, Self::BLOCK * size_of::<T>());
-                self.blocks[at] = Block::Held(items);
+                self.blocks[at] = Block::InMemory(items);
                 self.held_bytes += RUN_LOG_BLOCK_BYTES as u64;
             }
         }
@@ -169,7 +169,7 @@ impl<T: Pod> Array<T> {
     pub fn forget_before(&mut self, position: u64) {
         while self.passed < (position / Self::BLOCK as u64) as usize {
             match std::mem::replace(&mut self.blocks[self.passed], Block::Forgotten) {
-                Block::Held(_) => self.held_bytes -= RUN_LOG_BLOCK_BYTES as u64,
+                Block::InMemory(_) => self.held_bytes -= RUN_LOG_BLOCK_BYTES as u64,
                 Block::Spilled { offset, .. } => self.file.release(offset, Self::BLOCK * size_of::<T>()),
                 Block::Forgotten => {}
             }
@@ -247,7 +247,7 @@ impl<T: Pod> Array<T> {
     fn in_memory(&self, at: u64) -> Option<&[T]> {
         let (block, at) = ((at / Self::BLOCK as u64) as usize, (at % Self::BLOCK as u64) as usize);
         match self.blocks.get(block) {
-            Some(Block::Held(items)) => Some(&items[at..]),
+            Some(Block::InMemory(items)) => Some(&items[at..]),
             Some(Block::Spilled { .. }) => None,
             Some(Block::Forgotten) => unreachable!("released blocks are not read"),
             None => Some(&self.open[at..]),

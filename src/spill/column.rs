@@ -126,7 +126,7 @@ impl<T: Pod> SpillColumn<T> {
     ///
     /// # Errors
     /// Returns the errors of [`SpillColumn::read`].
-    pub fn all(&self) -> Result<Cow<'_, [T]>> {
+    pub fn all_rows(&self) -> Result<Cow<'_, [T]>> {
         self.read(0..self.len())
     }
 
@@ -135,7 +135,7 @@ impl<T: Pod> SpillColumn<T> {
     /// # Errors
     /// Returns the errors of [`SpillColumn::read`].
     pub fn take(self) -> Result<Vec<T>> {
-        if self.file.is_none() { Ok(self.rows_in_memory) } else { Ok(self.all()?.into_owned()) }
+        if self.file.is_none() { Ok(self.rows_in_memory) } else { Ok(self.all_rows()?.into_owned()) }
     }
 
     /// Returns a range of rows.
@@ -219,7 +219,7 @@ impl<T: Pod> SpillColumn<T> {
 /// Serialises the rows as a list.
 impl<T: Pod + Serialize> Serialize for SpillColumn<T> {
     fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        self.all().map_err(S::Error::custom)?.serialize(to)
+        self.all_rows().map_err(S::Error::custom)?.serialize(to)
     }
 }
 
@@ -255,10 +255,10 @@ mod tests {
                 let rows = x.min(y)..x.max(y);
                 prop_assert_eq!(&*column.read(rows.clone()).unwrap(), &list[rows]);
             }
-            prop_assert_eq!(&*column.all().unwrap(), &list[..]);
+            prop_assert_eq!(&*column.all_rows().unwrap(), &list[..]);
             let mut written = SpillColumn::new(&pool(on_disk));
             list.iter().for_each(|&row| written.push(row).unwrap());
-            prop_assert_eq!(written.all().unwrap(), column.all().unwrap());
+            prop_assert_eq!(written.all_rows().unwrap(), column.all_rows().unwrap());
             prop_assert_eq!(column.blocks().map(|block| block.unwrap().into_owned()).collect::<Vec<_>>().concat(), &list[..]);
             prop_assert_eq!(column.rows().collect::<Result<Vec<_>>>().unwrap(), &list[..]);
             let is_same_group = |x: &[u32; 3], y: &[u32; 3]| x[1] / 50_000 == y[1] / 50_000;
@@ -273,7 +273,7 @@ mod tests {
             retained.retain_mut(change).unwrap();
             list_changed.retain_mut(change);
             prop_assert_eq!(retained.len(), list_changed.len());
-            prop_assert_eq!(&*retained.all().unwrap(), &list_changed[..]);
+            prop_assert_eq!(&*retained.all_rows().unwrap(), &list_changed[..]);
             prop_assert_eq!(column.take().unwrap(), list);
         }
     }

@@ -35,10 +35,10 @@ impl<T: Pod> Partitions<T> {
     /// Creates `count` empty partitions. Their full blocks hold in memory what the pool allows a
     /// worker; each partition has an open block in addition.
     pub fn new(count: usize, pool: &MemoryPool) -> Partitions<T> {
-        Partitions::beside(count, pool.of_worker(), &pool.disk())
+        Partitions::with_limit(count, pool.of_worker(), &pool.disk())
     }
 
-    fn beside(count: usize, allowed_bytes: u64, disk: &Disk) -> Partitions<T> {
+    fn with_limit(count: usize, allowed_bytes: u64, disk: &Disk) -> Partitions<T> {
         Partitions {
             open: (0..count).map(|_| Vec::new()).collect(),
             full: (0..count).map(|_| Vec::new()).collect(),
@@ -280,11 +280,11 @@ mod tests {
             |partitions: &mut Partitions<u64>| (0..ROWS).try_for_each(|row| partitions.push(row as usize % 3, row));
         // Enough for all rows once, plus a margin.
         let disk = Disk::new(&std::env::temp_dir(), 9 * ROWS);
-        let mut partitions = Partitions::<u64>::beside(3, 0, &disk);
+        let mut partitions = Partitions::<u64>::with_limit(3, 0, &disk);
         fill(&mut partitions).unwrap();
         assert_eq!(fill(&mut partitions).unwrap_err().exit_code(), 9);
         drop(partitions);
-        let (mut partitions, mut rows) = (Partitions::<u64>::beside(3, 0, &disk), Vec::new());
+        let (mut partitions, mut rows) = (Partitions::<u64>::with_limit(3, 0, &disk), Vec::new());
         for time in 0..3 {
             fill(&mut partitions).unwrap();
             assert!(partitions.file.taken_bytes() <= 9 * ROWS, "{time}: {} bytes", partitions.file.taken_bytes());
@@ -300,7 +300,7 @@ mod tests {
     fn spill_files_have_no_name() {
         let folder = std::env::temp_dir().join(format!("webtwin-spill-test-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
-        let mut partitions = Partitions::<u64>::beside(1, 0, &Disk::new(&folder, 0));
+        let mut partitions = Partitions::<u64>::with_limit(1, 0, &Disk::new(&folder, 0));
         (0..100_000).for_each(|row| partitions.push(0, row).unwrap());
         assert!(partitions.spilled_bytes() > 0);
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn changed_bytes_on_disk_are_an_error() {
         let disk = Disk::new(&std::env::temp_dir(), 0);
-        let mut partitions = Partitions::<u64>::beside(1, 0, &disk);
+        let mut partitions = Partitions::<u64>::with_limit(1, 0, &disk);
         (0..100_000).for_each(|row| partitions.push(0, row).unwrap());
         partitions.file.damage(70_000);
         let error = partitions.take(0, &mut Vec::new()).unwrap_err();
@@ -322,7 +322,7 @@ mod tests {
     fn disk_budget_is_enforced_and_released_with_the_files() {
         let disk = Disk::new(&std::env::temp_dir(), 200_000);
         let fill = |rows: u64| {
-            let mut partitions = Partitions::<u64>::beside(1, 0, &disk);
+            let mut partitions = Partitions::<u64>::with_limit(1, 0, &disk);
             (0..rows).try_for_each(|row| partitions.push(0, row))
         };
         fill(20_000).unwrap();
@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn disk_usage_counts_all_disks_of_the_process() {
         let fill = |disk: Disk| {
-            let mut partitions = Partitions::<u64>::beside(1, 0, &disk);
+            let mut partitions = Partitions::<u64>::with_limit(1, 0, &disk);
             (0..20_000).try_for_each(|row| partitions.push(0, row)).map(|()| partitions)
         };
         let held_partitions = fill(Disk::new(&std::env::temp_dir(), 200_000)).unwrap();
@@ -350,7 +350,7 @@ mod tests {
     fn rejection_names_the_setting_of_the_process_and_not_a_workers_share() {
         let refusal = |is_set: bool| {
             let disk = Disk::share(&std::env::temp_dir(), super::super::SPILL, 200_000, 800_000, is_set);
-            let mut partitions = Partitions::<u64>::beside(1, 0, &disk);
+            let mut partitions = Partitions::<u64>::with_limit(1, 0, &disk);
             (0..40_000).try_for_each(|row| partitions.push(0, row)).unwrap_err()
         };
         let error = refusal(true);

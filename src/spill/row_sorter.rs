@@ -130,7 +130,7 @@ impl<T: Pod + Ord> SortedRows<T> {
     ///
     /// # Cost
     /// Equals a full pass with [`SortedRows::take`] if there are runs on disk.
-    pub fn each(&mut self, mut visit: impl FnMut(&[T])) -> Result<()> {
+    pub fn for_each_piece(&mut self, mut visit: impl FnMut(&[T])) -> Result<()> {
         if self.runs.runs.is_empty() {
             self.merge.cursors.iter().for_each(|cursor| visit(&cursor.rows));
             return Ok(());
@@ -350,7 +350,7 @@ mod tests {
                 let mut sorted = sorter.finish().unwrap();
                 for _ in 0..2 {
                     let mut visited_rows = Vec::new();
-                    sorted.each(|rows| visited_rows.extend_from_slice(rows)).unwrap();
+                    sorted.for_each_piece(|rows| visited_rows.extend_from_slice(rows)).unwrap();
                     prop_assert_eq!(&visited_rows, &expected);
                 }
                 prop_assert_eq!(&take_all(&mut sorted, count).unwrap(), &expected);

@@ -42,7 +42,7 @@ impl<T: Serialize + DeserializeOwned> SpillRows<T> {
 
     /// Creates an empty container for rows of another type, with the same memory budget and the
     /// same disk.
-    pub fn alike<U>(&self) -> SpillRows<U> {
+    pub fn like<U>(&self) -> SpillRows<U> {
         SpillRows { bytes: self.bytes.like(), ..SpillRows::default() }
     }
 
@@ -100,7 +100,7 @@ impl<T: Serialize + DeserializeOwned> SpillRows<T> {
     /// # Errors
     /// Returns any error of the disk.
     pub fn retain(&mut self, stays: impl Fn(&T) -> bool) -> Result<()> {
-        let mut retained = self.alike();
+        let mut retained = self.like();
         for row in self.rows() {
             let row = row?;
             if stays(&row) {

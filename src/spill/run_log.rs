@@ -21,7 +21,7 @@ pub struct RunLog<T> {
 
 #[derive(Debug)]
 enum Piece<T> {
-    Held(Vec<T>),
+    InMemory(Vec<T>),
     Spilled(Extent),
 }
 
@@ -58,7 +58,7 @@ impl<T: Pod> RunLog<T> {
         let bytes = (full.capacity() * size_of::<T>()) as u64;
         if self.held_bytes + bytes <= self.allowed_bytes {
             self.held_bytes += bytes;
-            self.pieces.push(Piece::Held(full));
+            self.pieces.push(Piece::InMemory(full));
             return Ok(None);
         }
         let extent = self.file.append(bytemuck::cast_slice(&full))?;
@@ -99,7 +99,7 @@ impl<T: Pod> RunLog<T> {
     pub fn read(&self, number: usize, into: &mut Vec<T>) -> Result<()> {
         into.clear();
         match &self.pieces[number] {
-            Piece::Held(rows) => into.extend_from_slice(rows),
+            Piece::InMemory(rows) => into.extend_from_slice(rows),
             Piece::Spilled(extent) => self.file.read(*extent, into)?,
         }
         Ok(())
@@ -107,8 +107,8 @@ impl<T: Pod> RunLog<T> {
 
     /// Frees the memory or the disk space of a block that is not read again.
     pub fn forget(&mut self, number: usize) {
-        match std::mem::replace(&mut self.pieces[number], Piece::Held(Vec::new())) {
-            Piece::Held(rows) => self.held_bytes -= (rows.capacity() * size_of::<T>()) as u64,
+        match std::mem::replace(&mut self.pieces[number], Piece::InMemory(Vec::new())) {
+            Piece::InMemory(rows) => self.held_bytes -= (rows.capacity() * size_of::<T>()) as u64,
             Piece::Spilled(extent) => self.file.release(extent.offset, extent.bytes),
         }
     }

@@ -98,7 +98,7 @@ impl<T: Ord + Clone + Serialize + DeserializeOwned> SortedOutput<T> {
     /// disk.
     pub fn alike<U: Serialize + DeserializeOwned>(&self) -> Sorter<U> {
         let SortedOutput(Sorter { run_bytes: limit, on_disk, .. }) = self;
-        Sorter { rows_in_memory: Vec::new(), bytes: 0, run_bytes: *limit, on_disk: on_disk.alike(), ends: Vec::new() }
+        Sorter { rows_in_memory: Vec::new(), bytes: 0, run_bytes: *limit, on_disk: on_disk.like(), ends: Vec::new() }
     }
 
     /// Returns all rows in ascending order.

@@ -21,10 +21,10 @@ pub enum Residence {
 
 /// Bytes of a file, mapped or loaded.
 #[derive(Debug)]
-pub struct FileBytes(Held);
+pub struct FileBytes(HeldBytes);
 
 #[derive(Debug)]
-enum Held {
+enum HeldBytes {
     Mapped(Mmap),
     Loaded(MmapMut, usize),
 }
@@ -32,8 +32,8 @@ enum Held {
 impl AsRef<[u8]> for FileBytes {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
-            Held::Mapped(bytes) => bytes,
-            Held::Loaded(bytes, length) => &bytes[..*length],
+            HeldBytes::Mapped(bytes) => bytes,
+            HeldBytes::Loaded(bytes, length) => &bytes[..*length],
         }
     }
 }
@@ -62,7 +62,7 @@ pub fn file_bytes(location: &Location, residence: Residence) -> Result<FileBytes
             // SAFETY: the bytes are only read. The caller must ensure that the file does not
             // change, and its content is validated like any input.
             let bytes = unsafe { Mmap::map(&file) }.map_err(|error| read_error(error, length))?;
-            Ok(FileBytes(Held::Mapped(bytes)))
+            Ok(FileBytes(HeldBytes::Mapped(bytes)))
         }
         _ => loaded(&mut file, length).map_err(|error| read_error(error, length)),
     }
@@ -74,7 +74,7 @@ fn loaded(from: &mut dyn Read, length: usize) -> std::io::Result<FileBytes> {
     #[cfg(target_os = "linux")]
     let _ = bytes.advise(memmap2::Advice::HugePage);
     from.read_exact(&mut bytes[..length])?;
-    Ok(FileBytes(Held::Loaded(bytes, length)))
+    Ok(FileBytes(HeldBytes::Loaded(bytes, length)))
 }
 
 #[cfg(test)]

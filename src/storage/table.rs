@@ -126,7 +126,7 @@ impl TableColumn {
         match self {
             TableColumn::Id(_) | TableColumn::Count(_) | TableColumn::F64(_) | TableColumn::Time(_) => 8 * rows.len(),
             TableColumn::U32(_) => 4 * rows.len(),
-            TableColumn::Text(values) => values.together(rows.clone()).len() + 8 * rows.len(),
+            TableColumn::Text(values) => values.joined_bytes(rows.clone()).len() + 8 * rows.len(),
             TableColumn::Bool(_) => rows.len(),
         }
     }

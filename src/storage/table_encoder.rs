@@ -34,19 +34,19 @@ const ROWS_PER_SLICE: usize = 1 << 10;
 
 /// Maximum rows and bytes at the beginning of a file that determine which columns have
 /// dictionaries.
-const INSPECTION_LIMIT: Most = Most { rows: 1 << 16, bytes: 8 << 20 };
+const INSPECTION_LIMIT: SizeLimit = SizeLimit { rows: 1 << 16, bytes: 8 << 20 };
 
 /// Maximum rows and bytes that are produced and added to their columns at a time.
-const SLICE: Most = Most { rows: 1 << 14, bytes: 8 << 20 };
+const SLICE: SizeLimit = SizeLimit { rows: 1 << 14, bytes: 8 << 20 };
 
 /// Limit in rows and in bytes. The smaller one applies.
 #[derive(Clone, Copy)]
-struct Most {
+struct SizeLimit {
     rows: usize,
     bytes: usize,
 }
 
-impl Most {
+impl SizeLimit {
     /// Returns the number of rows at the beginning of a table that are within the limit: all, or a
     /// multiple of [`ROWS_PER_SLICE`], which is also the minimum.
     fn rows_within(self, table: &Table) -> usize {
@@ -105,7 +105,7 @@ struct Slices<P> {
 
 impl<P: Iterator<Item = Result<Table>>> Slices<P> {
     /// Returns the next rows within the limit, or `None` at the end.
-    fn next(&mut self, limit: Most) -> Result<Option<Table>> {
+    fn next(&mut self, limit: SizeLimit) -> Result<Option<Table>> {
         let mut bytes = self.buffered.bytes(0..self.buffered.rows());
         while (self.buffered.rows() < limit.rows && bytes <= limit.bytes || self.buffered.rows() < ROWS_PER_SLICE)
             && let Some(piece) = self.pieces.next()
@@ -182,7 +182,7 @@ impl Encoding {
             rows += slice.rows();
             drop(slice);
             let rows = SLICE.rows.min(ROWS_A_GROUP - rows);
-            next = if rows > 0 { slices.next(Most { rows, ..SLICE })? } else { None };
+            next = if rows > 0 { slices.next(SizeLimit { rows, ..SLICE })? } else { None };
         }
         let closed_columns: Vec<ColumnCloseResult> =
             writers.into_iter().map(|out| out.close().map_err(broken)).collect::<Result<_>>()?;
@@ -321,7 +321,7 @@ fn write_values(
 /// Returns texts in the form of the `parquet` crate. All share one buffer, because a buffer for
 /// each text would cost as much as encoding it.
 fn byte_arrays(texts: &StringTable, rows: Range<usize>) -> Vec<ByteArray> {
-    let shared_bytes = bytes::Bytes::copy_from_slice(texts.together(rows.clone()));
+    let shared_bytes = bytes::Bytes::copy_from_slice(texts.joined_bytes(rows.clone()));
     let mut at = 0;
     let part = |row: usize| {
         let start = at;

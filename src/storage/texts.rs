@@ -88,7 +88,7 @@ impl StringTable {
     ///
     /// # Panics
     /// Panics if there are fewer strings.
-    pub(super) fn together(&self, numbers: std::ops::Range<usize>) -> &[u8] {
+    pub(super) fn joined_bytes(&self, numbers: std::ops::Range<usize>) -> &[u8] {
         &self.text.as_bytes()[self.start(numbers.start)..self.start(numbers.end)]
     }
 
@@ -237,7 +237,7 @@ mod tests {
             prop_assert_eq!(table.get(plain.len()), None);
             prop_assert_eq!(table.bytes(), plain.concat().len());
             let half = plain.len() / 2;
-            prop_assert!(table.together(half..plain.len()) == plain[half..].concat().as_bytes());
+            prop_assert!(table.joined_bytes(half..plain.len()) == plain[half..].concat().as_bytes());
             let mut first = table.clone();
             let second = first.split_off(half);
             prop_assert!(first.iter().eq(&plain[..half]) && second.iter().eq(&plain[half..]));

@@ -245,7 +245,7 @@ fn section_4_1_documents_that_a_crawl_following_links_reaches_are_connected() {
     // 0 and 1 are the core, 2 is "out", 3 is "in" and 4 is isolated. Core and "out" are connected.
     let links = [[0, 1], [1, 0], [1, 2], [3, 0]].map(|link| link.map(Page));
     let graph = WebGraph::new(5, &links, false);
-    let reached = graph.reached(graph.core().into_iter().take(1));
+    let reached = graph.reachable_from(graph.core().into_iter().take(1));
     assert_eq!(Page::first(5).filter(|&page| reached.contains(page)).collect::<Vec<_>>(), [0, 1, 2].map(Page));
 }
 

@@ -431,7 +431,11 @@ fn rank<P: Fn(Page) -> Option<bool>>(copy: &PageCopy, is_collection_kept: &P) ->
 }
 
 /// Returns the reason why `copy` may be skipped in favour of `keeper`.
-pub fn why(copy: &PageCopy, keeper: &PageCopy, is_collection_kept: impl Fn(Page) -> Option<bool>) -> SkipReason {
+pub fn skip_reason(
+    copy: &PageCopy,
+    keeper: &PageCopy,
+    is_collection_kept: impl Fn(Page) -> Option<bool>,
+) -> SkipReason {
     if copy.exact == keeper.exact {
         SkipReason::Exact
     } else if is_collection_kept(copy.page) == Some(false) && is_collection_kept(keeper.page) == Some(true) {

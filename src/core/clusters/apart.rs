@@ -26,14 +26,14 @@ use webtwin_base::ids::Page;
 /// the weaker pair.
 /// ```
 /// use webtwin_base::ids::{ClusterId, Page};
-/// use webtwin_core::clusters::apart::refused;
+/// use webtwin_core::clusters::apart::refused_pairs;
 /// use webtwin_core::clusters::weakest_links::Edge;
 ///
 /// let edge = |a, b, strength| Edge { cluster: ClusterId(0), a: Page(a), b: Page(b), strength };
 /// let chain = [edge(0, 1, 40), edge(1, 2, 90)];
-/// assert_eq!(refused(&chain, &[(Page(0), Page(2))]), [(Page(0), Page(1))]);
+/// assert_eq!(refused_pairs(&chain, &[(Page(0), Page(2))]), [(Page(0), Page(1))]);
 /// ```
-pub fn refused(edges: &[Edge], separate: &[(Page, Page)]) -> Vec<(Page, Page)> {
+pub fn refused_pairs(edges: &[Edge], separate: &[(Page, Page)]) -> Vec<(Page, Page)> {
     let mut edges = edges.to_vec();
     edges.sort_unstable_by_key(|edge| (Reverse(edge.strength), edge.a, edge.b));
     let pages = pages(&edges);
@@ -116,7 +116,8 @@ mod tests {
     #[test]
     fn a_chain_breaks_at_its_weakest_link() {
         let chain = [(0, 1, 9), (1, 2, 3), (2, 3, EXACT), (3, 4, 8)].map(edge);
-        let refused_with = |apart: &[(u32, u32)]| refused(&chain, &apart.iter().map(pages_of).collect::<Vec<_>>());
+        let refused_with =
+            |apart: &[(u32, u32)]| refused_pairs(&chain, &apart.iter().map(pages_of).collect::<Vec<_>>());
         assert_eq!(refused_with(&[(0, 4)]), [(1, 2)].map(|pair| pages_of(&pair)));
         assert_eq!(refused_with(&[(4, 0), (3, 2)]), [(2, 3)].map(|pair| pages_of(&pair)));
         assert!(refused_with(&[(0, 9), (8, 9)]).is_empty());
@@ -129,7 +130,7 @@ mod tests {
         without_copies(&edges, &mut separate);
         assert_eq!(separate, [(2, 3), (0, 4), (5, 6), (7, 8)].map(|pair| pages_of(&pair)));
         // So no pair of equal text is refused because of the other edges.
-        let refused_pairs = refused(&edges, &separate);
+        let refused_pairs = refused_pairs(&edges, &separate);
         assert_eq!(refused_pairs, [(2, 3), (5, 6)].map(|pair| pages_of(&pair)));
     }
 
@@ -144,7 +145,7 @@ mod tests {
                 .map(|(a, by, strength)| edge((a.min(other(a, by)), a.max(other(a, by)), strength))).collect();
             let separate: Vec<(Page, Page)> = apart.into_iter().map(|(x, by)| pages_of(&(x, other(x, by)))).collect();
             prop_assume!(separate.iter().all(|(x, y)| x != y));
-            prop_assert_eq!(refused(&edges, &separate), plainly(&edges, &separate, 9));
+            prop_assert_eq!(refused_pairs(&edges, &separate), plainly(&edges, &separate, 9));
         }
     }
 }

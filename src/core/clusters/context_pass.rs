@@ -236,7 +236,7 @@ impl LinksOf {
 
 /// A page of one collection without a copy in another, with its links to pages that have a copy,
 /// ascending.
-struct Unmatched<'a> {
+struct UnmatchedContext<'a> {
     page: &'a ContextPage,
     links: Vec<Link>,
     /// Weight of each link, and in `weight` their sum.
@@ -247,14 +247,14 @@ struct Unmatched<'a> {
 impl<'a> Collection<'a> {
     /// Returns all pages of the collection without a copy, with weights that are not set yet.
     /// `is_common` is true for the trivial clusters that both collections have.
-    fn unmatched_pages(&self, is_common: &[bool], links_of: &LinksOf) -> Vec<Unmatched<'a>> {
+    fn unmatched_pages(&self, is_common: &[bool], links_of: &LinksOf) -> Vec<UnmatchedContext<'a>> {
         let unmatched = self.numbers.iter().enumerate().filter(|(_, number)| !is_common[**number as usize]);
         let linked_pages = unmatched.map(|(at, _)| {
             let links = links_of.links_of_page(self.first + at).iter().filter(|&&link| is_common[link as usize / 2]);
             let mut links: Vec<Link> = links.copied().collect();
             links.sort_unstable();
             links.dedup();
-            Unmatched { page: &self.pages[at], links, weights: Vec::new(), weight: 0 }
+            UnmatchedContext { page: &self.pages[at], links, weights: Vec::new(), weight: 0 }
         });
         linked_pages.filter(|page| !page.links.is_empty()).collect()
     }
@@ -262,7 +262,7 @@ impl<'a> Collection<'a> {
 
 /// Computes the weights of links from the number of pages that have each link. `link_counts` must
 /// be all zero, and is all zero on return.
-fn weigh(pages: &mut [Unmatched<'_>], link_counts: &mut [u32]) {
+fn weigh(pages: &mut [UnmatchedContext<'_>], link_counts: &mut [u32]) {
     pages.iter().flat_map(|page| &page.links).for_each(|&link| link_counts[link as usize] += 1);
     for page in &mut *pages {
         page.weights = page.links.iter().map(|&link| weight(link_counts[link as usize])).collect();
@@ -272,9 +272,9 @@ fn weigh(pages: &mut [Unmatched<'_>], link_counts: &mut [u32]) {
 }
 
 /// Returns the pairs of pages of two collections whose links agree.
-fn agreeing([left, right]: [Vec<Unmatched<'_>>; 2], link_counts: &mut [u32]) -> Vec<CandidatePair> {
+fn agreeing([left, right]: [Vec<UnmatchedContext<'_>>; 2], link_counts: &mut [u32]) -> Vec<CandidatePair> {
     let lefts = left.len();
-    let mut pages: Vec<Unmatched<'_>> = left.into_iter().chain(right).collect();
+    let mut pages: Vec<UnmatchedContext<'_>> = left.into_iter().chain(right).collect();
     weigh(&mut pages, link_counts);
     let (left, right) = pages.split_at(lefts);
     // Rows (name, link, page) of the right collection. A left page is compared only with pages that
@@ -325,7 +325,7 @@ fn agreeing([left, right]: [Vec<Unmatched<'_>>; 2], link_counts: &mut [u32]) -> 
 
 /// Returns the weight of the links that two pages have in common, divided by the weight of all
 /// their links, in millionths.
-fn agreement(x: &Unmatched<'_>, y: &Unmatched<'_>) -> u32 {
+fn agreement(x: &UnmatchedContext<'_>, y: &UnmatchedContext<'_>) -> u32 {
     let mut other_links = y.links.iter().peekable();
     let is_in_both = |(link, _): &(&Link, &u64)| {
         while other_links.next_if(|other| other < link).is_some() {}

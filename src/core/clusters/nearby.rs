@@ -63,16 +63,16 @@ pub fn nearby_pages(
         .collect();
     let pages: Vec<&[(Page, Page, u8)]> = linked.chunk_by(|x, y| x.0 == y.0).collect();
     let at = |page: Page| pages.partition_point(|rows| rows[0].0 < page);
-    let totals: Vec<Linked> =
-        pages.iter().map(|rows| rows.iter().fold(Linked::default(), |all, row| all.and(row.2))).collect();
-    let is_majority = |count: &Linked, total: &Linked| match attach {
+    let totals: Vec<LinkCounts> =
+        pages.iter().map(|rows| rows.iter().fold(LinkCounts::default(), |all, row| all.and(row.2))).collect();
+    let is_majority = |count: &LinkCounts, total: &LinkCounts| match attach {
         AttachmentRule::None => false,
         AttachmentRule::BreakPoints => 2 * count.out > total.out && 2 * count.into > total.into,
         AttachmentRule::Nearby => 2 * count.either > total.either,
     };
 
     let mut near: HashMap<Page, Page> = HashMap::new();
-    let mut counts: HashMap<(Page, Page), Linked> = HashMap::new();
+    let mut counts: HashMap<(Page, Page), LinkCounts> = HashMap::new();
     // Spreads from the members outwards. A page is tested again only when one of its neighbours
     // gains a collection, so each link is counted once in each direction.
     let collection_pages = pages.iter().filter_map(|rows| Some((rows[0].0, collection(rows[0].0)?)));
@@ -98,16 +98,16 @@ pub fn nearby_pages(
 
 /// Numbers of the pages that a page links to, that link to it, and that do either.
 #[derive(Debug, Clone, Copy, Default)]
-struct Linked {
+struct LinkCounts {
     out: usize,
     into: usize,
     either: usize,
 }
 
-impl Linked {
+impl LinkCounts {
     /// Returns the counts with one more page, linked in the given directions.
-    fn and(self, ways: u8) -> Linked {
-        Linked {
+    fn and(self, ways: u8) -> LinkCounts {
+        LinkCounts {
             out: self.out + usize::from(ways & LINK_OUT != 0),
             into: self.into + usize::from(ways & LINK_IN != 0),
             either: self.either + 1,

@@ -2,8 +2,8 @@
 //! links.
 //!
 //! Input: URLs of pages, and the collections that contain the pages. Output: the [`CollectionRoot`]
-//! of each collection, pairs of pages in one place that may be copies ([`alike`]), and pages that
-//! belong to a collection by their place ([`belonging`]).
+//! of each collection, pairs of pages in one place that may be copies ([`equal_pages`]), and pages
+//! that belong to a collection by their place ([`belonging`]).
 //!
 //! A script demo, a page of source code or the frame of a search has no links, or hardly any text.
 //! Growth cannot reach such a page, and the context pass ([`super::context_pass`]) compares links.
@@ -249,7 +249,7 @@ impl Roots {
 
     /// Returns the roots above a page, each with the hash of the page's place: for each similar
     /// cluster the root with the most folders.
-    pub fn above(&self, folders: &Folders) -> Vec<(CollectionRoot, u64)> {
+    pub fn roots_above(&self, folders: &Folders) -> Vec<(CollectionRoot, u64)> {
         let mut roots: Vec<(CollectionRoot, u64)> = Vec::new();
         for depth in (0..folders.segments()).rev() {
             for root in self.by_hash.get(&halves(folders.root(depth))).into_iter().flatten() {
@@ -312,7 +312,7 @@ pub fn by_place(rows: &mut [PlacedPage]) -> impl Iterator<Item = Vec<PlacedPage>
 /// two trivial clusters.
 ///
 /// `label` returns the trivial cluster of a page, and `size` the number of pages of a cluster.
-pub fn alike(
+pub fn equal_pages(
     group: &[PlacedPage],
     label: impl Fn(Page) -> ClusterId,
     size: impl Fn(ClusterId) -> u32,
@@ -438,7 +438,7 @@ mod tests {
             root("http://a.example/", 0, 2, 40, 1),
         ]);
         let roots_of = |url: &str| -> Vec<(u32, u64)> {
-            roots.above(&folders(url)).iter().map(|(root, place)| (root.collection.0, *place)).collect()
+            roots.roots_above(&folders(url)).iter().map(|(root, place)| (root.collection.0, *place)).collect()
         };
         let page = folders("http://a.example/old/1/x.html");
         assert_eq!(roots_of("http://a.example/old/1/x.html"), [(30, page.place(2)), (40, page.place(0))]);
@@ -472,7 +472,7 @@ mod tests {
             let label = |page: Page| ClusterId(clusters[page]);
             let size = |cluster: ClusterId| clusters.iter().filter(|&&of| of == cluster.0).count() as u32;
             let pairs: Vec<CandidatePair> =
-                by_place(&mut placed_pages.clone()).flat_map(|group| alike(&group, label, size)).collect();
+                by_place(&mut placed_pages.clone()).flat_map(|group| equal_pages(&group, label, size)).collect();
 
             let rows = placed_pages.clone();
             let meets = |x: &PlacedPage, y: &PlacedPage| (x.place, x.collection) == (y.place, y.collection) && x.page != y.page;

@@ -123,13 +123,13 @@ impl PairEvidence {
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::explain::evidence::needed;
+/// use webtwin_core::explain::evidence::needed_chunks;
 /// use webtwin_job::OverlapSettings;
 ///
 /// let third = OverlapSettings { min_resemblance: 1.0 / 3.0, ..OverlapSettings::of_papers(1) };
-/// assert_eq!(needed([20, 30], &third), Some(10));
+/// assert_eq!(needed_chunks([20, 30], &third), Some(10));
 /// // All nine chunks of the smaller page are fewer than a third of the larger one's.
-/// assert_eq!(needed([9, 30], &third), None);
+/// assert_eq!(needed_chunks([9, 30], &third), None);
 /// ```
 pub fn needed_chunks(chunks: [u32; 2], settings: &OverlapSettings) -> Option<u32> {
     (1..=chunks[0].min(chunks[1])).find(|&shared| is_pairwise_similar(shared, chunks[0], chunks[1], settings))

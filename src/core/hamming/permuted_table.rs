@@ -43,7 +43,7 @@ use webtwin_base::read_at::Bytes;
 pub const FORMAT: u32 = 2;
 
 const KIND: FileKind =
-    FileKind { magic: b"wt-table", format: FORMAT, what: "a permuted table", remedy: "build the index again" };
+    FileKind { magic: b"wt-table", format: FORMAT, description: "a permuted table", remedy: "build the index again" };
 
 const CHECKS: usize = 0;
 const DIRECTORY: usize = 1;
@@ -154,7 +154,7 @@ pub(super) type IntactResult<T> = std::result::Result<T, DamagedBlock>;
 /// // Fingerprints of 16 bits; the table is sorted by their low byte.
 /// let file = build(16, 0x00ff, "mine-v1", vec![0x1203, 0x3401, 0x5602]).concat();
 /// let table = PermutedTable::open("table", file)?;
-/// assert_eq!((table.about().f, table.about().rows), (16, 3));
+/// assert_eq!((table.header().f, table.header().rows), (16, 3));
 /// assert_eq!(table.permutation().apply(0x3401), 0x0134);
 /// assert!(table.verify().is_ok());
 /// # Ok::<(), webtwin_base::error::Error>(())
@@ -197,7 +197,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     }
 
     /// Returns the description of the table.
-    pub fn about(&self) -> &TableHeader {
+    pub fn header(&self) -> &TableHeader {
         &self.head.header
     }
 
@@ -250,7 +250,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
 
     /// Returns the number of bits of a row that are stored.
     fn low_bits(&self) -> u32 {
-        self.about().f - self.about().prefix_bits
+        self.header().f - self.header().prefix_bits
     }
 
     fn low(&self, permuted: u64) -> u64 {
@@ -296,7 +296,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     /// Returns [`DamagedBlock`] if a row that is read is in a damaged block.
     #[inline]
     pub(super) fn with_key(&self, permuted: u64, rows: Range<usize>) -> IntactResult<Range<usize>> {
-        let low_bits = self.about().f - self.permutation.top_bits();
+        let low_bits = self.header().f - self.permutation.top_bits();
         if rows.len() <= LINEAR_ROWS || low_bits == self.low_bits() {
             return Ok(rows);
         }

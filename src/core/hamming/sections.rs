@@ -32,7 +32,7 @@ pub struct FileKind {
     /// Format that this build writes and reads.
     pub format: u32,
     /// Name of the kind, for messages: "a fingerprint file".
-    pub what: &'static str,
+    pub description: &'static str,
     /// Action that makes a new file, for messages.
     pub remedy: &'static str,
 }
@@ -122,11 +122,11 @@ impl<About: DeserializeOwned> SectionHead<About> {
         let mut head = file.read_at(0, 4 << 10)?;
         let start = head.strip_prefix(kind.magic).and_then(|rest| rest.first_chunk::<8>());
         let Some(&[a, b, c, d, e, f, g, h]) = start else {
-            return Err(Error::input(name, format!("not {}; fetch it again or {}", kind.what, kind.remedy)));
+            return Err(Error::input(name, format!("not {}; fetch it again or {}", kind.description, kind.remedy)));
         };
         let format = u32::from_le_bytes([a, b, c, d]);
         if format != kind.format {
-            let (content, known_format, remedy) = (kind.what, kind.format, kind.remedy);
+            let (content, known_format, remedy) = (kind.description, kind.format, kind.remedy);
             let reason = format!("{content} of format {format}, but this build reads format {known_format}; {remedy}");
             return Err(Error::input(name, reason));
         }
@@ -168,7 +168,7 @@ impl<About: DeserializeOwned> SectionHead<About> {
 }
 
 fn damaged(kind: FileKind, name: &str, fault: &str) -> Error {
-    Error::input(name, format!("{} is damaged: {fault}; fetch it again or {}", kind.what, kind.remedy))
+    Error::input(name, format!("{} is damaged: {fault}; fetch it again or {}", kind.description, kind.remedy))
 }
 
 impl<About> SectionHead<About> {

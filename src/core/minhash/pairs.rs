@@ -15,13 +15,13 @@ use webtwin_base::ids::Page;
 /// # Examples
 /// ```
 /// use webtwin_base::ids::Page;
-/// use webtwin_core::minhash::pairs::{left_out, pairs};
+/// use webtwin_core::minhash::pairs::{omitted_pairs, pairs};
 ///
 /// let pages = [3, 5, 8].map(Page);
 /// let of = |all_below| pairs(&pages, all_below).map(|(a, b)| (a.0, b.0)).collect::<Vec<_>>();
 /// assert_eq!(of(3), [(3, 5), (3, 8), (5, 8)]);
 /// assert_eq!(of(2), [(3, 5), (3, 8)]);
-/// assert_eq!(left_out(3, 2), 1);
+/// assert_eq!(omitted_pairs(3, 2), 1);
 /// ```
 pub fn pairs(pages: &[Page], all_below: usize) -> impl Iterator<Item = (Page, Page)> + '_ {
     let firsts = if pages.len() > all_below { &pages[..1] } else { pages };
@@ -29,7 +29,7 @@ pub fn pairs(pages: &[Page], all_below: usize) -> impl Iterator<Item = (Page, Pa
 }
 
 /// Returns the number of pairs of `pages` pages that [`pairs`] omits.
-pub fn left_out(pages: usize, all_below: usize) -> u64 {
+pub fn omitted_pairs(pages: usize, all_below: usize) -> u64 {
     let pages = pages as u64;
     if pages > all_below as u64 { (pages - 1) * (pages - 2) / 2 } else { 0 }
 }
@@ -73,7 +73,8 @@ mod tests {
         for pages in 1..20u32 {
             let all_pages: Vec<u32> = (0..pages).collect();
             for all_below in 2..20 {
-                let pair_count = pairs_of(&all_pages, all_below).len() as u64 + left_out(all_pages.len(), all_below);
+                let pair_count =
+                    pairs_of(&all_pages, all_below).len() as u64 + omitted_pairs(all_pages.len(), all_below);
                 assert_eq!(pair_count, u64::from(pages * (pages - 1) / 2));
             }
         }

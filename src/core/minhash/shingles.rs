@@ -59,7 +59,7 @@ impl Shingles {
         units.clear();
         let count = match *shingling {
             Shingling::Words(count) => {
-                words.each(text, |word| units.push(xxh3_64(word)));
+                words.for_each_word(text, |word| units.push(xxh3_64(word)));
                 count
             }
             Shingling::Tokens(count) => {

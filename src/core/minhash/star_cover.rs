@@ -40,7 +40,7 @@ pub struct DroppedText {
 ///     cover.decide(text, candidates, |_| Ok(Some(0.9)))?;
 /// }
 /// assert_eq!(cover.compared, 1);
-/// assert_eq!(cover.left_out()[0].text, 1);
+/// assert_eq!(cover.into_dropped()[0].text, 1);
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl StarCover {
     }
 
     /// Returns the texts that are left out, ascending.
-    pub fn left_out(self) -> Vec<DroppedText> {
+    pub fn into_dropped(self) -> Vec<DroppedText> {
         self.dropped
     }
 }
@@ -132,7 +132,7 @@ impl StarCover {
 /// use webtwin_core::minhash::star_cover::{DroppedText, by_definition};
 ///
 /// let similar = |x: u32, y: u32| (x.abs_diff(y) == 1).then_some(0.9);
-/// assert_eq!(by_definition(3, 0, similar), [DroppedText { text: 1, kept: 0, resemblance: 0.9 }]);
+/// assert_eq!(by_definition(3, 0, similar), [DroppedText { text: 1, centre: 0, resemblance: 0.9 }]);
 /// ```
 pub fn by_definition(texts: u32, always_kept: u32, similar: impl Fn(u32, u32) -> Option<f64>) -> Vec<DroppedText> {
     let mut centres: Vec<u32> = (0..texts.min(always_kept)).collect();
@@ -189,7 +189,7 @@ mod tests {
                 let text = text_rows[0].text;
                 cover.decide(text, text_rows, |earlier| Ok(similar(text, earlier))).unwrap();
             }
-            prop_assert_eq!(cover.left_out(), expected);
+            prop_assert_eq!(cover.into_dropped(), expected);
         }
     }
 

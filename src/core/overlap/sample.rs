@@ -31,7 +31,7 @@ impl SamplePairs {
     ///
     /// // Three sampled work items are three pairs of items, with 20 pairs of pages each. A hundred
     /// // items are 4,950 pairs of items.
-    /// let sample = SamplePairs { within: 500, across: 60, heavy_thousandths: 100 };
+    /// let sample = SamplePairs { within: 500, across_items: 60, heavy_thousandths: 100 };
     /// assert_eq!(sample.across_all(3, 100), 99_000);
     /// ```
     pub fn across_all(&self, sampled: usize, items: usize) -> u64 {

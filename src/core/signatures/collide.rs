@@ -69,7 +69,7 @@ impl PairBlock<'_> {
     }
 
     /// Calls `pair` with each pair.
-    pub fn each(&self, mut pair: impl FnMut(u32, u32)) {
+    pub fn for_each_pair(&self, mut pair: impl FnMut(u32, u32)) {
         match self {
             PairBlock::Within(points) => {
                 for (at, &x) in points.iter().enumerate() {
@@ -101,7 +101,7 @@ impl PairBlock<'_> {
 /// // Points 0 and 2 differ by exactly the tolerance, which is too much.
 /// let mut pairs = Vec::new();
 /// collisions(&points, 3, &[parts(0.1), parts(0.1)], |block| {
-///     block.each(|x, y| pairs.push((x.min(y), x.max(y))));
+///     block.for_each_pair(|x, y| pairs.push((x.min(y), x.max(y))));
 /// });
 /// pairs.sort_unstable();
 /// assert_eq!(pairs, [(0, 1), (1, 2)]);
@@ -345,7 +345,7 @@ mod tests {
             let (mut pairs, mut count) = (Vec::new(), 0);
             collisions(&points(given.clone()), given.len(), &tolerance, |block| {
                 count += block.count();
-                block.each(|x, y| pairs.push((x.min(y), x.max(y))));
+                block.for_each_pair(|x, y| pairs.push((x.min(y), x.max(y))));
             });
             pairs.sort_unstable();
             prop_assert_eq!(count, pairs.len() as u64);
@@ -366,7 +366,7 @@ mod tests {
                 let home = slab_points.len();
                 slab_points.extend(number(&|point| slabs.visited(point).contains(&worker)));
                 collisions(&points(slab_points.iter().map(|&at| given[at])), home, &tolerance, |block| {
-                    block.each(|x, y| {
+                    block.for_each_pair(|x, y| {
                         let (x, y) = (slab_points[x as usize] as u32, slab_points[y as usize] as u32);
                         pairs.push((x.min(y), x.max(y)));
                     });

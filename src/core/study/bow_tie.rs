@@ -27,7 +27,7 @@ use webtwin_base::ids::{Number, Page};
 /// let links = [[0, 1], [1, 2], [2, 1]].map(|link| link.map(Page));
 /// let graph = WebGraph::new(4, &links, false);
 /// assert_eq!(graph.core(), [1, 2].map(Page));
-/// let reached = graph.reached([Page(0)].into_iter());
+/// let reached = graph.reachable_from([Page(0)].into_iter());
 /// assert!(reached.contains(Page(2)) && !reached.contains(Page(3)));
 /// ```
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl WebGraph {
 
     /// Returns the pages that can be reached from the given pages, as by a crawl that follows
     /// links.
-    pub fn reached(&self, from: impl Iterator<Item = Page>) -> PageSet {
+    pub fn reachable_from(&self, from: impl Iterator<Item = Page>) -> PageSet {
         let mut reachable = PageSet::new(self.pages(), |_| false);
         let mut waiting: Vec<Page> = from.collect();
         waiting.iter().for_each(|&page| reachable.insert(page));
@@ -200,13 +200,13 @@ pub fn bow_tie(links: &[[Page; 2]], forwards: &WebGraph, backwards: &WebGraph, c
         core.iter().for_each(|&page| set.insert(page));
         set
     };
-    let core_descendants = forwards.reached(core.iter().copied());
-    let core_ancestors = backwards.reached(core.iter().copied());
+    let core_descendants = forwards.reachable_from(core.iter().copied());
+    let core_ancestors = backwards.reachable_from(core.iter().copied());
     let all_pages = || Page::first(pages);
     let in_descendants =
-        forwards.reached(all_pages().filter(|&page| core_ancestors.contains(page) && !is_core.contains(page)));
-    let out_ancestors =
-        backwards.reached(all_pages().filter(|&page| core_descendants.contains(page) && !is_core.contains(page)));
+        forwards.reachable_from(all_pages().filter(|&page| core_ancestors.contains(page) && !is_core.contains(page)));
+    let out_ancestors = backwards
+        .reachable_from(all_pages().filter(|&page| core_descendants.contains(page) && !is_core.contains(page)));
     let mut sets = UnionFind::new(pages);
     links.iter().for_each(|link| _ = sets.union(link[0].0, link[1].0));
     let hangs_together = core.first().map(|&page| sets.find(page.0));
@@ -239,7 +239,7 @@ mod tests {
         use BowTiePlace::*;
         let expected = [Core, Core, Core, In, Out, Tube, Tendril, Tendril, Disconnected, Disconnected];
         assert_eq!(bow_tie(&links, &forwards, &backwards, &core), expected);
-        let reachable = forwards.reached([Page(1)].into_iter());
+        let reachable = forwards.reachable_from([Page(1)].into_iter());
         let reachable_pages: Vec<Page> = Page::first(10).filter(|&page| reachable.contains(page)).collect();
         assert_eq!(reachable_pages, [0, 1, 2, 4].map(Page));
     }

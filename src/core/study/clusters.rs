@@ -47,7 +47,7 @@ const NONE: u32 = u32::MAX;
 
 /// Documents of one multiset within the collection.
 #[derive(Clone, Copy)]
-struct Alike {
+struct EqualTexts {
     /// Step of the first document.
     first: u32,
     /// Step of the last document.
@@ -87,7 +87,7 @@ pub fn clusters(
 ) -> StudyClusters {
     let pages = || Page::first(same_text.len()).filter(|&page| is_counted(page));
     let count = pages().count() as u64;
-    let mut groups = vec![Alike { first: NONE, last: 0, size: 0, join_step: NONE }; same_text.len()];
+    let mut groups = vec![EqualTexts { first: NONE, last: 0, size: 0, join_step: NONE }; same_text.len()];
     let mut growth = vec![GrowthStep::default(); steps as usize];
     for (page, position) in pages().zip(0..) {
         let step = step_of(position, count, steps);

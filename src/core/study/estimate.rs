@@ -31,7 +31,7 @@ pub struct Estimate {
 }
 
 /// Returns the totals after a percentage of the steps, rounded up to whole steps.
-fn after(growth: &[GrowthStep], percent: u32) -> Option<GrowthStep> {
+fn step_after(growth: &[GrowthStep], percent: u32) -> Option<GrowthStep> {
     growth.get((growth.len() * percent as usize).div_ceil(100).checked_sub(1)?).copied()
 }
 
@@ -51,7 +51,7 @@ fn after(growth: &[GrowthStep], percent: u32) -> Option<GrowthStep> {
 /// assert_eq!((of.duplicates, of.duplicates_found), (45, 44));
 /// ```
 pub fn estimate(growth: &[GrowthStep], reference: &[GrowthStep], percent: u32) -> Option<Estimate> {
-    let (own_growth, reference_growth) = (after(growth, percent)?, after(reference, percent)?);
+    let (own_growth, reference_growth) = (step_after(growth, percent)?, step_after(reference, percent)?);
     let (end, reference_end) = (growth.last()?, reference.last()?);
     let scaled = |own_count: u64, reference_count: u64, end: u64| {
         let (own_count, reference_count, end) = (u128::from(own_count), u128::from(reference_count), u128::from(end));

@@ -36,9 +36,9 @@ pub const NEAR_PERCENTAGES: [u32; 3] = [90, 70, 50];
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::study::report::{NEAR, nearness};
+/// use webtwin_core::study::report::{NEAR_PERCENTAGES, nearness};
 ///
-/// let percent = |shared| nearness(shared, 10).map(|at| NEAR[at]);
+/// let percent = |shared| nearness(shared, 10).map(|at| NEAR_PERCENTAGES[at]);
 /// assert_eq!([9, 8, 4].map(percent), [Some(90), Some(70), None]);
 /// ```
 pub fn nearness(shared: u32, paragraphs: u32) -> Option<usize> {

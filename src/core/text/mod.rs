@@ -75,7 +75,7 @@ impl Features {
     pub fn extract(&mut self, text: &str) -> &mut [u64] {
         let Features { words, terms, phrase, hashes } = self;
         hashes.clear();
-        words.each(text, |word| hashes.extend(terms.term(word)));
+        words.for_each_word(text, |word| hashes.extend(terms.term(word)));
         if *phrase > 1 && !hashes.is_empty() {
             let phrases = (hashes.len() + 1).saturating_sub(*phrase).max(1);
             for first in 0..phrases {

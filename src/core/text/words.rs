@@ -19,7 +19,7 @@ use super::scripts::is_written_without_spaces;
 /// use webtwin_core::text::words::WordSplitter;
 ///
 /// let mut words = Vec::new();
-/// WordSplitter::default().each("Don't \u{2014} see Pi, 3.14!", |word| {
+/// WordSplitter::default().for_each_word("Don't \u{2014} see Pi, 3.14!", |word| {
 ///     words.push(String::from_utf8_lossy(word).into_owned());
 /// });
 /// assert_eq!(words, ["don't", "see", "pi", "3.14"]);
@@ -39,7 +39,7 @@ impl WordSplitter {
     /// # Cost
     /// A few passes over ASCII, which needs no tables. A word with other characters, up to the next
     /// white space, needs the tables of Unicode unless it is cached.
-    pub fn each(&mut self, text: &str, mut word: impl FnMut(&[u8])) {
+    pub fn for_each_word(&mut self, text: &str, mut word: impl FnMut(&[u8])) {
         let WordSplitter { lower, runs, folding, memo } = self;
         lower.clear();
         lower.push_str(text);
@@ -58,7 +58,7 @@ impl WordSplitter {
                 // the following ones.
                 at = start + bytes[start..].iter().position(u8::is_ascii_whitespace).unwrap_or(bytes.len() - start);
                 let token = &lower[start..at];
-                memo.each(token, |emit| unicode_words(folding.folded(token), emit), &mut word);
+                memo.for_each_word(token, |emit| unicode_words(folding.folded(token), emit), &mut word);
                 next_beyond = next_beyond_ascii(bytes, at);
             } else if bytes[start] != b'_' || bytes[start..at].iter().any(|&byte| byte != b'_') {
                 word(&bytes[start..at]);
@@ -133,7 +133,7 @@ mod tests {
 
     fn words_of(text: &str) -> Vec<String> {
         let mut words = Vec::new();
-        WordSplitter::default().each(text, |word| words.push(String::from_utf8(word.to_vec()).unwrap()));
+        WordSplitter::default().for_each_word(text, |word| words.push(String::from_utf8(word.to_vec()).unwrap()));
         words
     }
 

@@ -84,7 +84,7 @@ pub fn with_separators(query: &str) -> impl Iterator<Item = (&str, &str)> {
 /// Returns the query without the pieces for which `is_dropped` returns true, or `None` if no other
 /// piece is left. A piece is dropped together with the separator after it, the last one with the
 /// separator before it.
-pub fn without(query: &str, is_dropped: impl Fn(&str) -> bool) -> Option<String> {
+pub fn without_pieces(query: &str, is_dropped: impl Fn(&str) -> bool) -> Option<String> {
     let (mut kept_query, mut pieces, mut ends_dropped) = (String::with_capacity(query.len()), 0, false);
     for (piece, separator) in with_separators(query) {
         ends_dropped = is_dropped(piece);
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn removing_a_parameter_removes_one_separator() {
-        let without_s = |query| without(query, |piece| name(piece) == "s");
+        let without_s = |query| without_pieces(query, |piece| name(piece) == "s");
         for (query, left) in [
             ("s=1", None),
             ("s", None),
@@ -150,7 +150,7 @@ mod tests {
             let pieces = |query: &str| query.split(SEPARATORS).map(str::to_string).collect::<Vec<_>>();
             let mut left = pieces(&query);
             left.retain(|piece| name(piece) != "a");
-            let remaining_query = without(&query, |piece| name(piece) == "a");
+            let remaining_query = without_pieces(&query, |piece| name(piece) == "a");
             prop_assert_eq!(remaining_query.map(|query| pieces(&query)), (!left.is_empty()).then_some(left));
         }
     }

@@ -1,6 +1,6 @@
 //! Edits of URLs: the changes that rules make within their scopes.
 
-use super::address::{SEPARATORS, UrlParts, name, with_separators, without};
+use super::address::{SEPARATORS, UrlParts, name, with_separators, without_pieces};
 
 /// A change of one part of a URL. An edit of a URL without that part has no effect.
 ///
@@ -69,9 +69,9 @@ impl UrlEdit {
         match self {
             UrlEdit::Order => edit_query(&|query| Some(sorted(query))),
             UrlEdit::Parameters(names) => {
-                edit_query(&|query| without(query, |piece| names.iter().any(|own| own == name(piece))))
+                edit_query(&|query| without_pieces(query, |piece| names.iter().any(|own| own == name(piece))))
             }
-            UrlEdit::Default(of) => edit_query(&|query| without(query, |piece| piece == of)),
+            UrlEdit::Default(of) => edit_query(&|query| without_pieces(query, |piece| piece == of)),
             UrlEdit::Value(from, to) => edit_query(&|query| {
                 Some(map_pieces(query, |piece| if piece == from { to.clone() } else { piece.to_string() }))
             }),

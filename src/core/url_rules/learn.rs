@@ -139,7 +139,7 @@ fn apply(rule: &Rule, pages: &mut Vec<DomainPage>) -> u64 {
 
 /// Counts of the pairs that propose an edit.
 #[derive(Debug, Clone, Copy, Default)]
-struct Proposed {
+struct Proposal {
     /// Number of pairs in all clusters.
     total: u64,
     /// Cluster that proposed the edit first, of any half, and in `in_first` the number of its
@@ -152,7 +152,7 @@ struct Proposed {
     learned_clusters: u32,
 }
 
-impl Proposed {
+impl Proposal {
     fn add(&mut self, cluster: u32) {
         if self.total == 0 {
             self.cluster = cluster;
@@ -176,7 +176,7 @@ fn candidates(pages: &[DomainPage], min_pairs: u64) -> Vec<UrlEdit> {
     let mut order: Vec<usize> = (0..pages.len()).collect();
     let key = |&page: &usize| (pages[page].cluster, pages[page].url.len(), page);
     order.sort_unstable_by_key(key);
-    let mut proposed: HashMap<UrlEdit, Proposed> = HashMap::new();
+    let mut proposed: HashMap<UrlEdit, Proposal> = HashMap::new();
     let mut add = |from: &DomainPage, to: &DomainPage| {
         let parsed = UrlParts::parse(&from.url).zip(UrlParts::parse(&to.url));
         for edit in parsed.into_iter().flat_map(|(from, to)| propose(&from, &to)) {
@@ -202,7 +202,7 @@ fn candidates(pages: &[DomainPage], min_pairs: u64) -> Vec<UrlEdit> {
             if a.url.len() < b.url.len() { add(b, a) } else { add(a, b) }
         }
     }
-    let is_enough = |row: &Proposed| {
+    let is_enough = |row: &Proposal| {
         let enough = min_pairs.div_ceil(4);
         row.total >= enough && (row.learned_clusters > 1 || row.in_first >= enough)
     };
@@ -219,7 +219,7 @@ fn candidates(pages: &[DomainPage], min_pairs: u64) -> Vec<UrlEdit> {
         }
         _ => false,
     };
-    let mut proposals: Vec<(UrlEdit, Proposed)> = Vec::new();
+    let mut proposals: Vec<(UrlEdit, Proposal)> = Vec::new();
     for (edit, row) in &proposed {
         if is_enough(row) && !is_backward(edit) {
             proposals.push((edit.clone(), *row));

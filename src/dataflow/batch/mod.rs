@@ -170,7 +170,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, work: &BatchWork, folder
 /// Returns the fingerprints of this worker's pages.
 fn queries(pages: &CaptureRows) -> Result<Vec<FingerprintRow>> {
     let mut rows = Vec::new();
-    pages.each(|page| {
+    pages.for_each(|page| {
         let row = |fingerprint| FingerprintRow { fingerprint, document: page.doc_id };
         rows.extend(page.simhash().map(row));
     })?;

@@ -35,7 +35,7 @@ use webtwin_base::ids::{ClusterId, FPrint, Page};
 use webtwin_core::clusters::context_pass::{
     CandidatePair, ContextPage, MILLION, best_by_far, candidates, name, one_to_one, share,
 };
-use webtwin_core::clusters::places::{TEXT, alike};
+use webtwin_core::clusters::places::{TEXT, equal_pages};
 use webtwin_core::clusters::union_find::SetSizes;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::prune::{PageSet, Ranks};
@@ -84,7 +84,7 @@ pub fn is_asked_for(job: &Job) -> bool {
 /// Page of a collection in transit to the owner of its similar cluster.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct Named {
+struct NamedPage {
     page: Page,
     name_high: u32,
     name_low: u32,
@@ -174,7 +174,7 @@ fn proposed_by_place(
     let sizes = net.once_per_process(|| SetSizes::count(labels))?;
     let mut proposed_pairs = Vec::new();
     for_each_place(net, crawl, links, labels, places, |group| {
-        proposed_pairs.extend(alike(group, |page| labels[page], |cluster| sizes.size(cluster)));
+        proposed_pairs.extend(equal_pages(group, |page| labels[page], |cluster| sizes.size(cluster)));
     })?;
     all_of(net, "pairs proposed by place", proposed_pairs)
 }
@@ -207,9 +207,9 @@ fn proposed_by_links(
     let rows = crawl.pages.map(|row| {
         places.position(row.page)?;
         let name = xxh3_64(name(row.url()).as_bytes());
-        Some(Named { page: row.page, name_high: (name >> 32) as u32, name_low: name as u32 })
+        Some(NamedPage { page: row.page, name_high: (name >> 32) as u32, name_low: name as u32 })
     });
-    let key = |row: &Named| similar_cluster_of(row.page);
+    let key = |row: &NamedPage| similar_cluster_of(row.page);
     let within = links.blocks().flatten_ok().filter_ok(is_within);
     let within = (within, similar_cluster_of);
     let (mut pages, mut links) = rows_and_links(
@@ -230,7 +230,7 @@ fn proposed_by_links(
         links.take(share, &mut link_rows)?;
         let mut pages_here: Vec<(Page, ContextPage)> = rows
             .iter()
-            .map(|&Named { page, name_high, name_low }| {
+            .map(|&NamedPage { page, name_high, name_low }| {
                 let name = u64::from(name_high) << 32 | u64::from(name_low);
                 let (collection, similar_cluster) = places.position(page).expect("pages of collections were sent");
                 (similar_cluster, ContextPage { collection, page, cluster: labels[page], name })

@@ -2,7 +2,7 @@
 //! collection supports.
 
 use super::context_pairs::{ContextPassCounts, is_asked_for, look};
-use super::grown::Grown;
+use super::grown::GrowthResult;
 use super::places::PagePositions;
 use super::unsupported;
 use crate::pairs::guards::Context;
@@ -30,7 +30,7 @@ pub fn context_pass(
     run: &mut WorkerRun<'_, '_>,
     web: &WorkerWeb,
     labels: &[ClusterId],
-    collections: &Grown,
+    collections: &GrowthResult,
     similar: &mut SimilarPages,
 ) -> Result<ContextPassCounts> {
     if !is_asked_for(run.job) {

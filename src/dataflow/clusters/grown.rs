@@ -35,7 +35,7 @@ pub const SECOND_GROWTH: RunStep =
     RunStep { name: "second-growth", bytes_a_page: PAGE_BYTES, bytes_an_own_page: OWN_PAGE_BYTES };
 
 /// Result of the growth of trivial clusters.
-pub struct Grown {
+pub struct GrowthResult {
     /// Number of pages of every trivial cluster.
     pub sizes: Arc<SetSizes>,
     /// Rows of `LinkSummary` of this worker.
@@ -47,7 +47,7 @@ pub struct Grown {
     merging: Option<Arc<MergingLinks>>,
 }
 
-impl Grown {
+impl GrowthResult {
     /// Grows the trivial clusters of `labels`. `prior_links` contains earlier results for clusters
     /// that have not changed.
     ///
@@ -60,7 +60,7 @@ impl Grown {
         step: RunStep,
         labels: &[ClusterId],
         prior_links: Option<PriorLinks>,
-    ) -> Result<Grown> {
+    ) -> Result<GrowthResult> {
         let sizes = run.net.once_per_process(|| SetSizes::count(labels))?;
         let keeps = context_pairs::is_asked_for(run.job) && step == GROWTH;
         let mut kept_merging = None;
@@ -75,7 +75,7 @@ impl Grown {
         })?;
         // A restored column is in memory and may have to be spilled.
         let link_summary = link_summary.onto(&run.net.memory)?;
-        Ok(Grown { sizes, link_summary, similar_clusters, merging: kept_merging })
+        Ok(GrowthResult { sizes, link_summary, similar_clusters, merging: kept_merging })
     }
 
     /// Returns the results that remain valid when the trivial clusters change from `previous` to
@@ -89,7 +89,7 @@ impl Grown {
         previous: Arc<Vec<ClusterId>>,
         labels: &[ClusterId],
     ) -> Result<Option<PriorLinks>> {
-        let Grown { link_summary, merging, .. } = self;
+        let GrowthResult { link_summary, merging, .. } = self;
         merging.map(|merging| PriorLinks::new(net, link_summary, merging, [&previous, labels])).transpose()
     }
 }

@@ -105,7 +105,7 @@ impl LinksByHost<'_> {
     }
 
     /// Calls `visit` with the links of each host.
-    pub(super) fn each(&mut self, links: &[[Page; 2]], mut visit: impl FnMut(HostId, &HostLinks<'_>)) {
+    pub(super) fn for_each_host(&mut self, links: &[[Page; 2]], mut visit: impl FnMut(HostId, &HostLinks<'_>)) {
         let LinksByHost { hosts, places, pages, ends, links: links_by_source } = self;
         places.put_ends(links, hosts, pages);
         by_source(links, places, pages.len(), ends, links_by_source);
@@ -146,7 +146,7 @@ pub(super) fn on_each_host<Row: Pod + Send, Made>(
         all_links.take(share, &mut link_rows)?;
         all_rows.take(share, &mut share_rows)?;
         share_rows.sort_unstable_by_key(|row| (host(page(row)), page(row)));
-        by_host.each(&link_rows, |current_host, links| {
+        by_host.for_each_host(&link_rows, |current_host, links| {
             let begin = share_rows.partition_point(|row| host(page(row)) < current_host);
             let rows = share_rows[begin..].iter().take_while(|row| host(page(row)) == current_host).count();
             made_rows.extend(row_maker(links, &share_rows[begin..begin + rows]));

@@ -86,7 +86,7 @@ impl WorkerLinks {
     ) -> Result<WorkerLinks> {
         let mut links = WorkerLinks::empty(directory, net.index(), targets);
         let (mut ends, mut targets, mut page_targets) = (Vec::new(), Vec::new(), Vec::new());
-        link_ranges.each(net, |places, rows| {
+        link_ranges.for_each(net, |places, rows| {
             let source = |link: &[Page; 2]| link[0].0 - places.start as u32;
             by_number(rows, source, |link: &[Page; 2]| link[1], places.len(), &mut ends, &mut targets);
             let mut start = 0;
@@ -350,7 +350,7 @@ pub fn resolve(net: &mut Net<'_>, local_pages: &mut WorkerPages, crawl: &Crawl) 
 ///
 /// # Errors
 /// Returns any error of the disk, on which links may be, and an error if the run has ended.
-pub fn from_elsewhere(net: &mut Net<'_>, links: &WorkerLinks) -> Result<SpillColumn<u32>> {
+pub fn count_incoming(net: &mut Net<'_>, links: &WorkerLinks) -> Result<SpillColumn<u32>> {
     let (directory, hosts) = (&links.directory, &links.directory.hosts);
     let mut counts = vec![0u32; directory.owned(net.index()).count()];
     let count = |targets: &[Page]| {

@@ -26,7 +26,7 @@ pub(super) struct SimilarPieces(Vec<[Page; 2]>);
 /// Piece with a page of a trivial cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-struct OfCluster {
+struct ClusterPiece {
     cluster: ClusterId,
     piece: PieceId,
     size: u32,
@@ -35,7 +35,7 @@ struct OfCluster {
 /// Piece with a page of a trivial cluster that points to a larger piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-struct Larger {
+struct LargerPiece {
     piece: PieceId,
     larger: PieceId,
     size: u32,
@@ -49,11 +49,11 @@ impl SimilarPieces {
     /// # Errors
     /// Returns any error of [`HashPartitions::alike`].
     pub(super) fn find(net: &mut Net<'_>, web: &KnownWeb<'_>, pieces: &Pieces) -> Result<SimilarPieces> {
-        let cluster_row = |PieceRow { page, piece, size }| OfCluster { cluster: web.cluster(page), piece, size };
+        let cluster_row = |PieceRow { page, piece, size }| ClusterPiece { cluster: web.cluster(page), piece, size };
         let rows = pieces.rows.iter().map_ok(cluster_row);
-        let cluster = |row: &OfCluster| row.cluster;
+        let cluster = |row: &ClusterPiece| row.cluster;
         let mut by_cluster = HashPartitions::alike(net, "pieces by cluster", web.alike(), rows, cluster)?;
-        let host = |row: &Larger| web.host(row.piece.smallest());
+        let host = |row: &LargerPiece| web.host(row.piece.smallest());
         let mut cluster_rows = Vec::new();
         let rows = (0..by_cluster.count()).map(|share| {
             by_cluster.take(share, &mut cluster_rows)?;
@@ -76,7 +76,7 @@ impl SimilarPieces {
     /// Finds the similar cluster of every piece, given the pieces of all workers.
     pub(super) fn of_all(web: &KnownWeb<'_>, rows: &[PieceRow]) -> SimilarPieces {
         let cluster_row =
-            |&PieceRow { page, piece, size }: &PieceRow| OfCluster { cluster: web.cluster(page), piece, size };
+            |&PieceRow { page, piece, size }: &PieceRow| ClusterPiece { cluster: web.cluster(page), piece, size };
         let mut larger = larger_pieces(&mut rows.iter().map(cluster_row).collect::<Vec<_>>());
         SimilarPieces(roots_here(copies_of_larger(&mut larger)))
     }
@@ -111,25 +111,25 @@ impl SimilarPieces {
 }
 
 /// Returns the pieces of some trivial clusters except the largest piece of each cluster.
-fn larger_pieces(rows: &mut [OfCluster]) -> Vec<Larger> {
+fn larger_pieces(rows: &mut [ClusterPiece]) -> Vec<LargerPiece> {
     rows.sort_unstable();
     let clusters = rows.chunk_by(|x, y| x.cluster == y.cluster);
-    let larger_in_cluster = |rows: &[OfCluster]| {
+    let larger_in_cluster = |rows: &[ClusterPiece]| {
         let largest = rows.iter().max_by_key(|row| by_size(row.size as usize, row.piece));
-        let &OfCluster { piece: larger, size: larger_size, .. } = largest.expect("a chunk is not empty");
+        let &ClusterPiece { piece: larger, size: larger_size, .. } = largest.expect("a chunk is not empty");
         let smaller_pieces = rows.iter().filter(move |row| row.piece != larger);
         smaller_pieces
-            .map(|&OfCluster { piece, size, .. }| Larger { piece, larger, size, larger_size })
+            .map(|&ClusterPiece { piece, size, .. }| LargerPiece { piece, larger, size, larger_size })
             .collect::<Vec<_>>()
     };
     clusters.flat_map(larger_in_cluster).collect()
 }
 
 /// Returns the pieces that are copies of a larger piece, each with that piece.
-fn copies_of_larger(rows: &mut [Larger]) -> Vec<[Page; 2]> {
+fn copies_of_larger(rows: &mut [LargerPiece]) -> Vec<[Page; 2]> {
     rows.sort_unstable();
     let mut pointed_to = Vec::new();
-    let copy_of = |rows: &[Larger]| {
+    let copy_of = |rows: &[LargerPiece]| {
         let piece = rows[0].piece;
         pointed_to.clear();
         pointed_to.extend(rows.iter().map(|row| row.larger));

@@ -89,7 +89,7 @@ impl Pieces {
             let mut candidates: Vec<PieceMember> = members.iter().filter(is_paired).copied().collect();
             candidates.sort_by_cached_key(|member| (host_of(member), *member));
             let mut new_names: Vec<(Page, PieceId)> = Vec::new();
-            by_host.each(&link_rows, |host, links| {
+            by_host.for_each_host(&link_rows, |host, links| {
                 let first = candidates.partition_point(|member| host_of(member) < host);
                 let count = candidates[first..].iter().take_while(|member| host_of(member) == host).count();
                 let similar_cluster = |piece| similar.similar_cluster(piece).expect("it is beside another one");
@@ -137,7 +137,7 @@ fn grow_on_hosts(
         let is_contested = |link: &&[Page; 2]| contested.binary_search(&web.host(link[0])).is_ok();
         let links: Vec<[Page; 2]> = links.iter().filter(is_contested).copied().collect();
         let mut grown_pieces = Vec::new();
-        by_host.each(&links, |_, links| grown_pieces.extend(grow_pieces(links, |page| web.cluster(page))));
+        by_host.for_each_host(&links, |_, links| grown_pieces.extend(grow_pieces(links, |page| web.cluster(page))));
         rename(&mut members, grown_pieces);
     }
     members

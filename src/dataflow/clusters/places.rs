@@ -170,7 +170,7 @@ pub(super) fn for_each_place(
         Ok(links_of.targets(page)?.iter().any(|&target| target != page && hosts[target] == hosts[page]))
     };
     let rows = crawl.pages.map(|row| {
-        let (page, roots_above) = (row.page, roots.above(&Folders::new(row.url())));
+        let (page, roots_above) = (row.page, roots.roots_above(&Folders::new(row.url())));
         let reports = if row.chunks > 0 { reports::CHUNKS } else { reports::little(row.title(), row.text_bytes) };
         let links = u32::from(!roots_above.is_empty() && links_on_host(page)?);
         Ok(roots_above.into_iter().map(move |(root, place)| PlacedPage {

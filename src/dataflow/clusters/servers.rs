@@ -108,7 +108,7 @@ pub fn overlap(
     let (hosts, owners) = (&crawl.directory.hosts, HashOwners::new(net));
     let count = hosts.iter().max().map_or(0, |&host| host.index() + 1);
     let mut host_pages = vec![0u32; count];
-    crawl.pages.each(|row| host_pages[hosts[row.page]] += u32::from(row.exact != 0))?;
+    crawl.pages.for_each(|row| host_pages[hosts[row.page]] += u32::from(row.exact != 0))?;
     let pages_of = page_counts::sum(net, "pages of servers", &host_pages)?;
 
     let rows = crawl.pages.map(|row| {
@@ -229,7 +229,7 @@ fn message(
     // Other hosts have too few pages to be in a pair.
     let may_be_paired = |id: HostId| pages_of[id] >= settings.min_shared;
     let mut names: BTreeMap<HostId, (String, bool)> = BTreeMap::new();
-    crawl.pages.each(|row| {
+    crawl.pages.for_each(|row| {
         let id = crawl.directory.hosts[row.page];
         if may_be_paired(id) {
             let name = names.entry(id).or_insert_with(|| (host(row.url()).to_string(), false));

@@ -97,7 +97,7 @@ impl OwnPieces {
 }
 
 /// Result of the comparison of pieces.
-struct Mirrored {
+struct MirroredPieces {
     similar: Arc<SimilarPieces>,
     /// Pieces on hosts of this worker with another piece of their similar cluster on the same host,
     /// ascending.
@@ -212,7 +212,7 @@ impl KnownWeb<'_> {
     /// Joins pieces of one similar cluster that are on the same host. Returns piece and similar
     /// cluster of the pages of this process afterwards.
     fn join_pieces_of(&self, net: &mut Net<'_>, mut pieces: Pieces, links: &WorkerLinks) -> Result<Arc<OwnPieces>> {
-        let Mirrored { similar, paired_pieces, count, own_pieces } = self.mirrored(net, &pieces)?;
+        let MirroredPieces { similar, paired_pieces, count, own_pieces } = self.mirrored(net, &pieces)?;
         if count == 0 {
             return Ok(own_pieces);
         }
@@ -243,7 +243,7 @@ impl KnownWeb<'_> {
 
     /// Finds the similar clusters of the pieces, and sends piece and similar cluster of every page
     /// to the process of its owner.
-    fn mirrored(&self, net: &mut Net<'_>, pieces: &Pieces) -> Result<Mirrored> {
+    fn mirrored(&self, net: &mut Net<'_>, pieces: &Pieces) -> Result<MirroredPieces> {
         let workers = net.workers_per_process();
         let first = net.process() * workers;
         let empty_pieces = || OwnPieces::new(self, first..first + workers);
@@ -256,7 +256,7 @@ impl KnownWeb<'_> {
                 worker_pieces
             })?;
             let paired_pieces = similar.pair_each_other(self);
-            return Ok(Mirrored { count: paired_pieces.len() as u64, paired_pieces, similar, own_pieces });
+            return Ok(MirroredPieces { count: paired_pieces.len() as u64, paired_pieces, similar, own_pieces });
         }
         let similar = Arc::new(SimilarPieces::find(net, self, pieces)?);
         let paired_pieces = similar.pair_each_other(self);
@@ -271,7 +271,7 @@ impl KnownWeb<'_> {
         let count = paired_pieces.len() as u64;
         let counts = net.exchange_with_reports("pieces of pages", count, rows, |row| keeper(row[0]), put_rows)?;
         let own_pieces = net.once_per_process(|| kept_pieces.expect("the keeper has begun it"))?;
-        Ok(Mirrored { similar, paired_pieces, count: counts.iter().sum(), own_pieces })
+        Ok(MirroredPieces { similar, paired_pieces, count: counts.iter().sum(), own_pieces })
     }
 
     /// Returns the similar clusters that meet the definition. Takes one exchange.
@@ -458,7 +458,7 @@ mod tests {
                     targets.extend(all_links.iter().filter(|link| link.0 == page).map(|link| link.1));
                 };
                 let out = WorkerLinks::new(net, Arc::clone(&directory), targets_of)?;
-                let incoming_links = links::from_elsewhere(net, &out)?;
+                let incoming_links = links::count_incoming(net, &out)?;
                 let sizes = SetSizes::count(&labels);
                 let trivial = TrivialClusters { labels: &labels, sizes: &sizes };
                 let (_, merging) = link_summary::of_clusters(net, &out, &hosts, trivial, None, &settings)?;

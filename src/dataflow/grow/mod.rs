@@ -89,7 +89,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<GrowSummar
     agree(net, held_bytes as u64, for_each_page(net, GROWTH.bytes_a_page, directory.len()), &job.effort)?;
     let sizes = net.once_per_process(|| SetSizes::count(&labels))?;
     let clusters = TrivialClusters { labels: &labels, sizes: &sizes };
-    let incoming_links = links::from_elsewhere(net, &links)?;
+    let incoming_links = links::count_incoming(net, &links)?;
     let (rows, _) = of_clusters(net, &links, &directory.hosts, clusters, None, settings)?;
     let edges = edges_of(&rows, settings.merge)?;
     let merging = edges.len() as u64;

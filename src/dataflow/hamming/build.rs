@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::chunks::{self, FingerprintSource};
-pub use super::chunks::{ProcessHoldings, held};
+pub use super::chunks::{ProcessHoldings, holdings};
 use crate::reading::ingest::Queue;
 use crate::reading::work_queue::WorkQueue;
 use crate::reading::{captures, idf};
@@ -92,7 +92,7 @@ pub fn from_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location
         idf::simhashes(net, &mut local_pages, &mut crawl, job)?;
     }
     let mut rows: Vec<FingerprintRow> = Vec::new();
-    crawl.pages.each(|page| {
+    crawl.pages.for_each(|page| {
         let row = |fingerprint| FingerprintRow { fingerprint, document: page.doc_id };
         rows.extend(page.simhash().map(row));
     })?;

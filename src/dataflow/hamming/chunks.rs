@@ -65,7 +65,7 @@ pub struct ProcessHoldings {
 
 /// Estimates what one of `processes` processes with `workers` workers each will hold, for a total
 /// of `rows` rows, if fingerprints are evenly distributed.
-pub fn held(rows: u64, processes: u64, workers: u64) -> ProcessHoldings {
+pub fn holdings(rows: u64, processes: u64, workers: u64) -> ProcessHoldings {
     let largest = most_rows(rows).min(rows);
     let bucket_rows = rows >> BUCKET_BITS;
     let a_writer = WRITING_BYTES * largest + SORTING_BYTES * largest.min(bucket_rows);
@@ -308,8 +308,8 @@ impl<'a> SpanWriter<'a> {
         for (number, (fingerprints, documents)) in (span.first_chunk..).zip(chunks) {
             let FingerprintSource { f, ref recipe } = *self.description;
             let parts = self.encoder.encode(f, Coder::EliasFano, recipe, fingerprints, Some(documents))?;
-            let chunk = ChunkEntry::new(format!("part-{number:05}.fp"), fingerprints, &parts.all());
-            self.attempt.put_parts(&chunk.name, &parts.all())?;
+            let chunk = ChunkEntry::new(format!("part-{number:05}.fp"), fingerprints, &parts.all_parts());
+            self.attempt.put_parts(&chunk.name, &parts.all_parts())?;
             written.push((number, serde_json::to_string(&chunk).expect("an entry is plain values")));
         }
         Ok(())

@@ -28,11 +28,11 @@ use webtwin_engine::{Failures, RowStream};
 use webtwin_spill::{MemoryPool, RowSorter, SortedRows};
 
 /// Row with a run whose documents are needed. Ordered by the run.
-trait OfRun: ExchangeData + Pod + Ord {
+trait RunRow: ExchangeData + Pod + Ord {
     fn run(&self) -> FingerprintRun;
 }
 
-impl OfRun for NearRuns {
+impl RunRow for NearRuns {
     fn run(&self) -> FingerprintRun {
         self.x
     }
@@ -49,7 +49,7 @@ struct NearDocument {
     is_one: u32,
 }
 
-impl OfRun for NearDocument {
+impl RunRow for NearDocument {
     fn run(&self) -> FingerprintRun {
         self.other
     }
@@ -103,7 +103,7 @@ impl DocumentReader<'_> {
     /// Sends the rows that `expand` returns for each row and each document of its run to the
     /// workers that `to` returns. Starts after all rows have arrived, if `is_allowed` has returned
     /// true for all of them.
-    fn with_documents<'s, R: OfRun, O: ExchangeData>(
+    fn with_documents<'s, R: RunRow, O: ExchangeData>(
         &self,
         rows: RowStream<'s, R>,
         name: &str,
@@ -184,7 +184,7 @@ struct WithDocuments<R> {
     first: u64,
 }
 
-impl<R: OfRun> WithDocuments<R> {
+impl<R: RunRow> WithDocuments<R> {
     fn new(rows: SortedRows<R>) -> WithDocuments<R> {
         WithDocuments { rows, batch: Vec::new(), at: 0, documents: Vec::new(), first: 0 }
     }

@@ -65,7 +65,8 @@ impl<R: ResultRow> MergedRows<R> {
     /// before the first row is taken.
     fn extent(&mut self) -> Result<Option<(u64, u64)>> {
         let (mut last, mut count): (Option<R>, u64) = (None, 0);
-        self.sorted.each(|rows| count += rows.iter().filter(|row| is_next(*row, &mut last)).count() as u64)?;
+        self.sorted
+            .for_each_piece(|rows| count += rows.iter().filter(|row| is_next(*row, &mut last)).count() as u64)?;
         Ok(last.map(|last| (last.id(), count)))
     }
 }

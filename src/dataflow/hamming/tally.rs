@@ -20,12 +20,12 @@ const PAIR_BYTES: u64 = size_of::<NearPair>() as u64 + 22;
 #[derive(Debug)]
 pub(super) struct ProcessTally {
     limit: u64,
-    totals: Mutex<Counted>,
+    totals: Mutex<MatchTotals>,
 }
 
 /// Numbers that have been counted.
 #[derive(Debug, Default)]
-struct Counted {
+struct MatchTotals {
     near: u64,
     pairs: u64,
     by_distance: BTreeMap<u32, u64>,

@@ -20,7 +20,7 @@ use crate::reading::captures::Crawl;
 use crate::shuffle::components::components;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, Page};
-use webtwin_core::clusters::apart::{refused, without_copies};
+use webtwin_core::clusters::apart::{refused_pairs, without_copies};
 use webtwin_core::clusters::weakest_links::Edge;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{HashOwners, Net, Owners};
@@ -151,7 +151,7 @@ pub(super) fn divide(
         if rule == SeparationRule::ButCopies {
             without_copies(edges, &mut cluster_pairs);
         }
-        refused_here.extend(refused(edges, &cluster_pairs).into_iter().map(|(a, b)| [a, b]));
+        refused_here.extend(refused_pairs(edges, &cluster_pairs).into_iter().map(|(a, b)| [a, b]));
     }
     let shared = net.broadcast("pairs refused", refused_here)?;
     let all_refused = net.once_per_process(|| {

@@ -77,7 +77,7 @@ impl OverlapCounts {
         self.template_tuples += pages;
     }
 
-    fn each(&self, other: &OverlapCounts, combine: impl Fn(u64, u64) -> u64) -> OverlapCounts {
+    fn combine_each(&self, other: &OverlapCounts, combine: impl Fn(u64, u64) -> u64) -> OverlapCounts {
         OverlapCounts {
             tuples: combine(self.tuples, other.tuples),
             chunks: combine(self.chunks, other.chunks),
@@ -97,7 +97,7 @@ impl std::ops::Add<&OverlapCounts> for OverlapCounts {
     type Output = OverlapCounts;
 
     fn add(self, other: &OverlapCounts) -> OverlapCounts {
-        self.each(other, |x, y| x + y)
+        self.combine_each(other, |x, y| x + y)
     }
 }
 
@@ -105,6 +105,6 @@ impl std::ops::Sub<&OverlapCounts> for OverlapCounts {
     type Output = OverlapCounts;
 
     fn sub(self, other: &OverlapCounts) -> OverlapCounts {
-        self.each(other, |x, y| x - y)
+        self.combine_each(other, |x, y| x - y)
     }
 }

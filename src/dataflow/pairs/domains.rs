@@ -56,7 +56,7 @@ impl Domains {
             Domains { are_declared: false, places, have_several: several_sites, of_hosts: vec![0; hosts] };
         // An additional slot at the end records if any page declares another URL as canonical.
         let mut sites = vec![Sites::zeroed(); places + 1];
-        crawl.pages.each(|row| {
+        crawl.pages.for_each(|row| {
             let host = host_names[row.page];
             let place = domains.hash(host, row.url()) as usize & (places - 1);
             let site = host.0 << 1 | u32::from(row.url().starts_with("https:"));

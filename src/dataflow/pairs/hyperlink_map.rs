@@ -20,7 +20,7 @@ use webtwin_job::VectorRecipe;
 /// Question of a worker for the values of a child, sent to the child's owner.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-struct Asked {
+struct ChildRequest {
     child: Page,
     /// Index of the child among the children of the asking worker.
     at: u32,
@@ -57,18 +57,18 @@ pub fn hyperlink_map(
     let places: Vec<u32> = targets.into_iter().map(place).collect();
 
     let own_index = net.index() as u32;
-    let requests = children.iter().zip(0..).map(|(&child, at)| Asked { child, at, worker: own_index });
+    let requests = children.iter().zip(0..).map(|(&child, at)| ChildRequest { child, at, worker: own_index });
     let received = net.exchange("children", requests, |row| directory.owner(row.child))?;
     // A child without a signature adds nothing to its parents.
     let components_of_child = |child: Page| directory.place(child) * dims..(directory.place(child) + 1) * dims;
-    let non_zero: Vec<Asked> =
+    let non_zero: Vec<ChildRequest> =
         received.into_iter().filter(|row| rp[components_of_child(row.child)].iter().any(|&part| part > 0)).collect();
 
     let r: Vec<f64> = rp.iter().map(|&part| number(part)).collect();
     let mut x = r.clone();
     let mut products = vec![0.0; children.len() * dims];
     for _ in 0..settings.depth {
-        let rows = non_zero.iter().flat_map(|&Asked { child, at, worker }| {
+        let rows = non_zero.iter().flat_map(|&ChildRequest { child, at, worker }| {
             let (x, r) = (&x, &r);
             let components = components_of_child(child).zip(at as usize * dims..);
             components.map(move |(component, at)| Answer {

@@ -35,7 +35,7 @@ use crate::shuffle::memory::{self, at_rest, of_largest_process, too_little};
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
 use webtwin_core::minhash::bands::BandLayout;
-use webtwin_core::minhash::pairs::{left_out, pairs};
+use webtwin_core::minhash::pairs::{omitted_pairs, pairs};
 use webtwin_core::minhash::resemblance::Threshold;
 use webtwin_core::minhash::signature::Permutations;
 use webtwin_core::overlap::SimilarPair;
@@ -109,7 +109,7 @@ struct Piece {
 /// Page whose set is held by a worker, with the size of the set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-struct Holding {
+struct SetHolder {
     page: Page,
     worker: u32,
     size: u32,
@@ -122,13 +122,13 @@ struct Holders {
 }
 
 /// Sets that this worker holds.
-struct Held<'a> {
+struct LocalSets<'a> {
     sets: &'a ShingleSets,
     /// Pages that are compared, ascending, with their slots.
     slots: Vec<(Page, u32)>,
 }
 
-impl Held<'_> {
+impl LocalSets<'_> {
     fn set<'r>(&'r self, page: Page, scratch: &'r mut Vec<u32>) -> Result<&'r [u32]> {
         let at = self.slots.partition_point(|(other, _)| *other < page);
         self.sets.get(self.slots[at].1 as usize, scratch)
@@ -176,7 +176,7 @@ pub fn similar_pairs(
     let compared = local_pages.kept().filter(|&(slot, page)| sets.size(slot) > 0 && !is_copy.contains(page));
     let mut slots: Vec<(Page, u32)> = compared.map(|(slot, page)| (page, slot as u32)).collect();
     slots.sort_unstable();
-    let local_sets = Held { sets, slots };
+    let local_sets = LocalSets { sets, slots };
     let [compared] = net.all_sum("pages compared", [local_sets.slots.len() as u64])?;
 
     let keys_bytes = keys_bytes(compared, settings) / net.peers() as u64;
@@ -273,13 +273,13 @@ fn buckets_bits(keys_bytes: u64, share: u64) -> u32 {
     partition_bits::<u8>(keys_bytes).min((share / (8 * BLOCK_BYTES as u64)).max(1).ilog2())
 }
 
-fn holders(net: &mut Net<'_>, local_sets: &Held<'_>, pages: usize) -> Result<Arc<Holders>> {
+fn holders(net: &mut Net<'_>, local_sets: &LocalSets<'_>, pages: usize) -> Result<Arc<Holders>> {
     let worker = net.index() as u32;
-    let holding = |&(page, slot): &(Page, u32)| Holding { page, worker, size: local_sets.sets.size(slot as usize) };
+    let holding = |&(page, slot): &(Page, u32)| SetHolder { page, worker, size: local_sets.sets.size(slot as usize) };
     let all_holdings = net.broadcast("holders of sets", local_sets.slots.iter().map(holding).collect())?;
     net.once_per_process(|| {
         let mut holders = Holders { workers: vec![0; pages], sizes: vec![0; pages] };
-        for Holding { page, worker, size } in all_holdings.iter() {
+        for SetHolder { page, worker, size } in all_holdings.iter() {
             (holders.workers[*page], holders.sizes[*page]) = (*worker, *size);
         }
         holders
@@ -289,7 +289,7 @@ fn holders(net: &mut Net<'_>, local_sets: &Held<'_>, pages: usize) -> Result<Arc
 /// Sends the keys of the held pages to their owners, which partition them into buckets.
 fn keys(
     net: &mut Net<'_>,
-    local_sets: &Held<'_>,
+    local_sets: &LocalSets<'_>,
     settings: &Minhash,
     mut buckets: Partitions<KeyRow>,
 ) -> Result<Partitions<KeyRow>> {
@@ -343,7 +343,7 @@ fn candidates(
             .map(|group| remaining.split_off(..group.len()).expect("there is a page a row"))
             .filter(|group| group.len() > 1)
             .collect();
-        surplus += groups.iter().map(|group| left_out(group.len(), all_below)).sum::<u64>();
+        surplus += groups.iter().map(|group| omitted_pairs(group.len(), all_below)).sum::<u64>();
         net.exchange_into(
             "candidates",
             groups.iter().flat_map(|group| pairs(group, all_below)).map(|(a, b)| [a, b]),
@@ -358,7 +358,7 @@ fn candidates(
 /// of pairs that this worker compared.
 fn compare(
     net: &mut Net<'_>,
-    local_sets: &Held<'_>,
+    local_sets: &LocalSets<'_>,
     holders: &Holders,
     candidates: &mut Partitions<Candidate>,
     settings: &Minhash,
@@ -419,7 +419,7 @@ fn round(candidates: &[Candidate], holders: &Holders, own_index: u32, round_byte
 /// Fetches the sets of pages from their holders.
 fn fetch(
     net: &mut Net<'_>,
-    local_sets: &Held<'_>,
+    local_sets: &LocalSets<'_>,
     holders: &Holders,
     pages_to_fetch: BTreeSet<Page>,
 ) -> Result<Fetched> {

@@ -126,8 +126,8 @@ fn merged(net: &mut Net<'_>, input: &MergeInput<'_>, emit: impl FnMut(SimilarPai
             notify(format!("similar pairs are reused from the state, except those of {recounted} pages"));
             return Ok(Some(*merged));
         }
-        MergeOutcome::None(Some(why)) => notify(format!("similar pairs are found from scratch: {why}")),
-        MergeOutcome::None(None) => {}
+        MergeOutcome::Unavailable(Some(why)) => notify(format!("similar pairs are found from scratch: {why}")),
+        MergeOutcome::Unavailable(None) => {}
     }
     Ok(None)
 }

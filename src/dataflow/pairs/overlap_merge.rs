@@ -62,7 +62,7 @@ pub(crate) enum MergeOutcome {
     /// The pairs, and the number of pages that were recounted.
     Merged(Box<AllPairs>, u64),
     /// Reason for which there is no result; `None` if there are no results of a previous run.
-    None(Option<&'static str>),
+    Unavailable(Option<&'static str>),
 }
 
 /// Finds the pairs that [`super::overlap_join::similar_pairs`] would find, or reports why the
@@ -89,7 +89,7 @@ pub(crate) fn similar_pairs(
     let worker_counts: Option<Vec<&OverlapCounts>> = message.iter().map(|worker| worker.1.as_ref()).collect();
     let (Some(share), Some(previous_counts)) = (own_share, worker_counts) else {
         let is_damaged = message.iter().all(|worker| worker.0);
-        return Ok(MergeOutcome::None(is_damaged.then_some("the pairs saved in the state are damaged")));
+        return Ok(MergeOutcome::Unavailable(is_damaged.then_some("the pairs saved in the state are damaged")));
     };
     let counts_before = previous_counts.into_iter().fold(OverlapCounts::default(), |sum, counts| sum + counts);
 
@@ -101,7 +101,7 @@ pub(crate) fn similar_pairs(
     if prior_run.is_beyond(changed_pages.len() as u64, pages as u64)
         || 2 * (pages + changed_pages.len()) > u32::MAX as usize
     {
-        return Ok(MergeOutcome::None(Some("too many pages have changed")));
+        return Ok(MergeOutcome::Unavailable(Some("too many pages have changed")));
     }
     let hosts = hosts_of_gone(net, crawl, &changed_pages)?;
     let changes = net.once_per_process(|| PageChanges::new(&changed_pages, &crawl.directory.hosts, is_copy, &hosts))?;
@@ -112,11 +112,11 @@ pub(crate) fn similar_pairs(
     // finding them first would cost more than the estimate saves.
     let expected = rows_now + rows_now * changes.page_rows.len() as u64 / changed_pages.len().max(1) as u64;
     if prior_run.is_beyond(expected, counts_before.tuples) {
-        return Ok(MergeOutcome::None(Some("too many chunks of pages have changed")));
+        return Ok(MergeOutcome::Unavailable(Some("too many chunks of pages have changed")));
     }
     drop(changed_pages);
     let Some(rows_before) = rows_before(net, input, &changes.page_rows)? else {
-        return Ok(MergeOutcome::None(Some("the previous capture of a changed page is not available")));
+        return Ok(MergeOutcome::Unavailable(Some("the previous capture of a changed page is not available")));
     };
 
     let mut fprints = local_pages.fprints.reader();
@@ -127,7 +127,7 @@ pub(crate) fn similar_pairs(
     touched.extend(rows_before.values().flatten());
     let touched = net.broadcast("chunks on changed pages", touched)?;
     if prior_run.is_beyond(touched.len() as u64, counts_before.tuples) {
-        return Ok(MergeOutcome::None(Some("too many chunks of pages have changed")));
+        return Ok(MergeOutcome::Unavailable(Some("too many chunks of pages have changed")));
     }
     let changed_chunks = AskedChunks::new(net, local_pages, &changes, settings, &touched)?;
     drop(touched);
@@ -146,7 +146,7 @@ pub(crate) fn similar_pairs(
     // Further limits follow as soon as a number is known, so that an update that does not pay is
     // abandoned early.
     if prior_run.is_beyond(is_recounted.count(), pages as u64) {
-        return Ok(MergeOutcome::None(Some("the counted chunks of too many pages have changed")));
+        return Ok(MergeOutcome::Unavailable(Some("the counted chunks of too many pages have changed")));
     }
 
     let (mut fprints, mut extra_chunks) = (local_pages.fprints.reader(), Vec::new());
@@ -171,7 +171,7 @@ pub(crate) fn similar_pairs(
         runs.iter().flat_map(|runs| RecordRuns(runs)).map(|docs| pairs_with(docs, &is_recounted).count() as u64).sum();
     let [new_pairs] = net.all_sum("pairs to count again", [own_pairs])?;
     if prior_run.is_beyond(new_pairs, counts_before.emitted) {
-        return Ok(MergeOutcome::None(Some("too many pairs have changed")));
+        return Ok(MergeOutcome::Unavailable(Some("too many pairs have changed")));
     }
     let chunks = sum(net, "chunks a page", &chunks)?;
     let stripes = PageStripes::even(pages, net.peers());
@@ -225,7 +225,7 @@ fn compare(
         was: 1 + u32::from(prior_page.chunks == COPY),
     };
     let mut rows = digests.of_pages.iter();
-    crawl.pages.each(|row| {
+    crawl.pages.for_each(|row| {
         let (page, rows) = (row.page, *rows.next().expect("a digest for each page"));
         while let Some(removed_page) = previous.next_if(|was| was.doc_id < row.doc_id) {
             changed_pages.push(changed_page(removed_page, Page::NONE));
@@ -253,7 +253,7 @@ fn hosts_of_gone(net: &mut Net<'_>, crawl: &Crawl, changed_pages: &[ChangedPage]
         return Ok(BTreeMap::new());
     }
     let mut known_hosts: BTreeSet<(u64, HostId)> = BTreeSet::new();
-    crawl.pages.each(|row| {
+    crawl.pages.for_each(|row| {
         let key = host_key(row.url());
         known_hosts.extend(host_keys.contains(&key).then(|| (key, crawl.directory.hosts[row.page])));
     })?;

@@ -24,7 +24,7 @@ const fn key_groups<R: FPrintRow>() -> usize {
 
 /// A packed row that is being written for a worker.
 #[derive(Debug, Clone)]
-struct Open {
+struct OpenGroup {
     row: OpenRow,
     page: Page,
     /// Position of the number of chunks of the last group, and that number.
@@ -33,7 +33,7 @@ struct Open {
 
 /// Packs rows, given one by one, for their workers.
 #[derive(Debug)]
-pub(super) struct RowPacker(Vec<Option<Open>>);
+pub(super) struct RowPacker(Vec<Option<OpenGroup>>);
 
 impl RowPacker {
     /// Packs rows for `peers` workers.
@@ -49,7 +49,7 @@ impl RowPacker {
         if open.as_mut().is_some_and(|open| open.push(row)) {
             return;
         }
-        let mut next = Open { row: OpenRow::new(row.doc().0), page: row.doc(), group: (0, MAX_CHUNKS) };
+        let mut next = OpenGroup { row: OpenRow::new(row.doc().0), page: row.doc(), group: (0, MAX_CHUNKS) };
         next.push(row);
         if let Some(full) = open.replace(next) {
             send(full.row.finish());
@@ -62,7 +62,7 @@ impl RowPacker {
     }
 }
 
-impl Open {
+impl OpenGroup {
     #[inline]
     fn push<R: FPrintRow>(&mut self, row: &R) -> bool {
         let groups = key_groups::<R>();

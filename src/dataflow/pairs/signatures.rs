@@ -129,7 +129,7 @@ pub fn similar_pairs(
 /// signature.
 fn random_projections(net: &mut Net<'_>, crawl: &Crawl, dims: usize) -> Result<Vec<u64>> {
     let mut own_bounds = ComponentBounds::default();
-    crawl.pages.each(|page| {
+    crawl.pages.for_each(|page| {
         let projected = page.rare_fields().projected;
         if !projected.is_empty() {
             own_bounds.extend(&projected);
@@ -141,7 +141,7 @@ fn random_projections(net: &mut Net<'_>, crawl: &Crawl, dims: usize) -> Result<V
     })?;
     let mut rp = vec![0; crawl.pages.len() * dims];
     let mut page_components = rp.chunks_mut(dims);
-    crawl.pages.each(|page| {
+    crawl.pages.for_each(|page| {
         let signature = page_components.next().expect("a signature for each page");
         signature.iter_mut().zip(bounds.signature(&page.rare_fields().projected)).for_each(|(own, part)| *own = part);
     })?;
@@ -186,7 +186,7 @@ fn collide(
     collisions(&local_points, home, &tolerance, |block| {
         count += block.count();
         if count <= settings.max_pairs {
-            block.each(|x, y| {
+            block.for_each_pair(|x, y| {
                 let value = distance(&local_points.get(x)[..dims], &local_points.get(y)[..dims])
                     / (ONE / u64::from(BILLIONTHS));
                 let (x, y) = (pages[x as usize], pages[y as usize]);

@@ -72,7 +72,7 @@ pub struct ViewCounts {
 
 impl ViewCounts {
     /// Returns the number of pairs of all kinds.
-    pub fn found(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.pairs + self.placeholders + self.declared
     }
 }
@@ -95,7 +95,7 @@ pub struct ViewPairs {
 /// Text whose chunks are requested, in 24 bytes. Ordered by slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-struct Wanted {
+struct TextRequest {
     slot: u32,
     page: Page,
     host: HostId,
@@ -166,7 +166,7 @@ pub fn views(net: &mut Net<'_>, local_pages: &WorkerPages, crawl: &Crawl, job: &
     let boilerplate = boilerplate(net, local_pages, &requests, &hosts)?;
     result.counts.boilerplate = boilerplate.len() as u64;
     let mut contradicted = 0;
-    let compared = Compared { requests: &requests, boilerplate: &boilerplate, settings };
+    let compared = ComparisonInput { requests: &requests, boilerplate: &boilerplate, settings };
     let rows = compare(net, local_pages, &compared, &mut result.originals, &mut contradicted)?;
     let mut rows = net.exchange("views", rows, |&[_, a, ..]| crawl.directory.owner(Page(a)))?;
     rows.sort_unstable();
@@ -255,9 +255,9 @@ fn requests(
     texts: &mut HashPartitions<TextRow>,
     hosts: &Hosts,
     originals: &mut Vec<Page>,
-) -> Result<Vec<Wanted>> {
+) -> Result<Vec<TextRequest>> {
     let (mut share, mut rows, mut requests) = (0, Vec::new(), Vec::new());
-    let source = |send: &mut dyn FnMut(Wanted)| {
+    let source = |send: &mut dyn FnMut(TextRequest)| {
         if share == texts.count() {
             return Ok(false);
         }
@@ -283,9 +283,14 @@ fn requests(
 }
 
 /// Requests the chunks of the texts of a group.
-fn ask_for(group: &ViewGroup<'_>, hosts: &Hosts, send: &mut dyn FnMut(Wanted)) {
-    let request =
-        |row: &TextRow, block| Wanted { slot: row.slot, page: row.page, host: row.host, worker: row.worker, block };
+fn ask_for(group: &ViewGroup<'_>, hosts: &Hosts, send: &mut dyn FnMut(TextRequest)) {
+    let request = |row: &TextRow, block| TextRequest {
+        slot: row.slot,
+        page: row.page,
+        host: row.host,
+        worker: row.worker,
+        block,
+    };
     let (texts, kin) = match *group {
         ViewGroup::Title(texts, are_compared) => {
             let (host, count) = (texts[0].host, hosts.texts(texts[0].host));
@@ -323,7 +328,7 @@ fn ask_for(group: &ViewGroup<'_>, hosts: &Hosts, send: &mut dyn FnMut(Wanted)) {
 fn boilerplate(
     net: &mut Net<'_>,
     local_pages: &WorkerPages,
-    requests: &[Wanted],
+    requests: &[TextRequest],
     hosts: &Hosts,
 ) -> Result<Arc<Hashes>> {
     let sampled = || requests.iter().filter(|row| row.block == SAMPLE_KEY);
@@ -399,8 +404,8 @@ fn sampled_on_host([high, low, host]: [u32; 3]) -> u64 {
 }
 
 /// Input of the comparison of texts.
-struct Compared<'c> {
-    requests: &'c [Wanted],
+struct ComparisonInput<'c> {
+    requests: &'c [TextRequest],
     boilerplate: &'c Hashes,
     settings: &'c OverlapSettings,
 }
@@ -411,15 +416,15 @@ struct Compared<'c> {
 fn compare(
     net: &mut Net<'_>,
     local_pages: &WorkerPages,
-    &Compared { requests, boilerplate, settings }: &Compared<'_>,
+    &ComparisonInput { requests, boilerplate, settings }: &ComparisonInput<'_>,
     originals: &mut Vec<Page>,
     contradicted: &mut u64,
 ) -> Result<Vec<[u32; 4]>> {
     let compared = || requests.iter().filter(|row| row.block != SAMPLE_KEY);
-    let rows_of = |row: &Wanted| local_pages.fprints.size(row.slot as usize).div_ceil(CHUNKS_OF_A_ROW) as u64;
+    let rows_of = |row: &TextRequest| local_pages.fprints.size(row.slot as usize).div_ceil(CHUNKS_OF_A_ROW) as u64;
     let count = compared().map(rows_of).sum();
     let mut fprints = local_pages.fprints.reader();
-    let rows = compared().map(|&Wanted { slot, page, host, block, .. }| {
+    let rows = compared().map(|&TextRequest { slot, page, host, block, .. }| {
         let row = |piece: &[u64]| {
             let mut row = ChunkRow { block, page, count: piece.len() as u32, chunks: [0; CHUNKS_OF_A_ROW] };
             for (chunk, &fprint) in row.chunks.iter_mut().zip(piece) {

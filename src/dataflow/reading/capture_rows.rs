@@ -394,7 +394,7 @@ impl CaptureRows {
     ///
     /// # Errors
     /// Returns any error of the disk.
-    pub fn each(&self, mut visit: impl FnMut(CaptureRow<'_>)) -> Result<()> {
+    pub fn for_each(&self, mut visit: impl FnMut(CaptureRow<'_>)) -> Result<()> {
         let mut rows = self.reader();
         (0..self.len()).try_for_each(|at| {
             visit(rows.get(at)?);
@@ -584,7 +584,7 @@ mod tests {
                     prop_assert!(next > from);
                 }
                 let mut row_count = 0;
-                other_rows.each(|row| {
+                other_rows.for_each(|row| {
                     assert!(row.to_capture() == left[row_count] && row.page == Page(row.chunks));
                     row_count += 1;
                 }).unwrap();

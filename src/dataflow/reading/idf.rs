@@ -34,16 +34,16 @@ use webtwin_job::Job;
 /// Feature of a page, with its weight on the page, or with its weight in the crawl.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct OfPage {
+struct PageFeature {
     high: u32,
     low: u32,
     page: Page,
     weight: u32,
 }
 
-impl OfPage {
-    fn new(hash: u64, page: Page, weight: u32) -> OfPage {
-        OfPage { high: (hash >> 32) as u32, low: hash as u32, page, weight }
+impl PageFeature {
+    fn new(hash: u64, page: Page, weight: u32) -> PageFeature {
+        PageFeature { high: (hash >> 32) as u32, low: hash as u32, page, weight }
     }
 
     fn hash(&self) -> u64 {
@@ -86,17 +86,17 @@ pub fn simhashes(net: &mut Net<'_>, local_pages: &mut WorkerPages, crawl: &mut C
 
 /// Returns the features of pages with their weights in the crawl, partitioned by page. Removes the
 /// features from the local pages.
-fn weighted(net: &mut Net<'_>, local_pages: &mut WorkerPages, pages: u64) -> Result<HashPartitions<OfPage>> {
+fn weighted(net: &mut Net<'_>, local_pages: &mut WorkerPages, pages: u64) -> Result<HashPartitions<PageFeature>> {
     let count = local_pages.features.items();
     let mut features = local_pages.features.reader();
-    let page_rows = local_pages.kept().map(|(slot, page)| -> Result<Vec<OfPage>> {
+    let page_rows = local_pages.kept().map(|(slot, page)| -> Result<Vec<PageFeature>> {
         let (hashes, weights) = features.get(slot)?;
-        Ok(hashes.iter().zip(weights).map(|(&hash, &weight)| OfPage::new(hash, page, weight.into())).collect())
+        Ok(hashes.iter().zip(weights).map(|(&hash, &weight)| PageFeature::new(hash, page, weight.into())).collect())
     });
-    let mut shares = HashPartitions::one_of(net, "features", 2, count, page_rows.flatten_ok(), OfPage::hash)?;
+    let mut shares = HashPartitions::one_of(net, "features", 2, count, page_rows.flatten_ok(), PageFeature::hash)?;
     local_pages.features.clear();
     let (count, mut pages_with) = (shares.rows(), HashKeyMap::<u32>::default());
-    let share_rows_by_page = (0..shares.count()).map(|share| -> Result<Vec<OfPage>> {
+    let share_rows_by_page = (0..shares.count()).map(|share| -> Result<Vec<PageFeature>> {
         let mut share_rows = Vec::new();
         shares.take(share, &mut share_rows)?;
         pages_with.clear();
@@ -116,13 +116,16 @@ fn weighted(net: &mut Net<'_>, local_pages: &mut WorkerPages, pages: u64) -> Res
 
 /// Computes the simhashes of pages, partition by partition. A row consists of the page and the two
 /// halves of its simhash.
-fn feature_rows(mut page_features: HashPartitions<OfPage>, bits: u32) -> impl Iterator<Item = Result<Vec<[u32; 3]>>> {
+fn feature_rows(
+    mut page_features: HashPartitions<PageFeature>,
+    bits: u32,
+) -> impl Iterator<Item = Result<Vec<[u32; 3]>>> {
     let (mut page_rows, mut by_page, mut gather, mut features) =
         (Vec::new(), Vec::new(), Gather::default(), Vec::new());
     (0..page_features.count()).map(move |share| {
         page_features.take(share, &mut page_rows)?;
         gather.by_key(&page_rows, |row| row.page, &mut by_page);
-        let simhash = |page_rows_of: &[OfPage]| {
+        let simhash = |page_rows_of: &[PageFeature]| {
             features.clear();
             features.extend(page_rows_of.iter().map(|row| Feature { hash: row.hash(), weight: row.weight }));
             let mut sums = Sums::default();

@@ -464,7 +464,7 @@ fn repairs_of(extracted: &ExtractedPage<'_>) -> impl Iterator<Item = Reason> {
 /// Returns any error of the disk, on which captures may be.
 pub fn damage(local_pages: &WorkerPages, floors: &[u64]) -> Result<BTreeMap<u32, Damage>> {
     let mut damage_by_input: BTreeMap<u32, Damage> = BTreeMap::new();
-    local_pages.captures.each(|capture| {
+    local_pages.captures.for_each(|capture| {
         if capture.offset >= floors[capture.item as usize] {
             damage_by_input.entry(capture.source).or_default().add_page();
         }

@@ -75,7 +75,7 @@ impl Way {
 /// Kind of questions that revisits ask in a round. The search moves to the next kind only if
 /// nothing has been found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum QuestionKind {
     /// Names that revisits give. A revisit may have to wait for another revisit.
     Names,
     /// Names that revisits give, without waiting: for revisits that wait for each other, or for a
@@ -89,9 +89,9 @@ enum Asked {
     AnyBefore,
 }
 
-impl Asked {
+impl QuestionKind {
     fn is_by_names(self) -> bool {
-        matches!(self, Asked::Names | Asked::NamesAtOnce)
+        matches!(self, QuestionKind::Names | QuestionKind::NamesAtOnce)
     }
 }
 
@@ -150,7 +150,7 @@ struct Question {
     /// Worker that asks. The next fields are its number of the revisit, and the [`Way`].
     asker: u32,
     revisit: u32,
-    way: u64,
+    method: u64,
 }
 
 /// Record that a question has found.
@@ -160,7 +160,7 @@ struct Answer {
     /// Values of the question.
     asker: u32,
     revisit: u32,
-    way: u32,
+    method: u32,
     /// Number of the input of the record.
     source: u32,
     content: Content,
@@ -225,7 +225,7 @@ fn search(
     referrals: &mut Referrals,
     floors: &[u64],
 ) -> Result<()> {
-    let mut question_kind = Asked::Names;
+    let mut question_kind = QuestionKind::Names;
     for _ in 0..ROUNDS {
         let questions = questions(revisits, contents, net.index() as u32, question_kind);
         let keys = asked_for(net, &questions)?;
@@ -246,11 +246,11 @@ fn search(
         let [news, waiting, left] = net.all_sum("originals found", [news, waiting, left])?;
         question_kind = match (news, question_kind) {
             _ if left == 0 => break,
-            (0, Asked::Names) if waiting > 0 => Asked::NamesAtOnce,
-            (0, Asked::Names | Asked::NamesAtOnce) => Asked::NamelessBefore,
-            (0, Asked::NamelessBefore) => Asked::AnyBefore,
-            (0, Asked::AnyBefore) => break,
-            _ => Asked::Names,
+            (0, QuestionKind::Names) if waiting > 0 => QuestionKind::NamesAtOnce,
+            (0, QuestionKind::Names | QuestionKind::NamesAtOnce) => QuestionKind::NamelessBefore,
+            (0, QuestionKind::NamelessBefore) => QuestionKind::AnyBefore,
+            (0, QuestionKind::AnyBefore) => break,
+            _ => QuestionKind::Names,
         };
     }
     Ok(())
@@ -280,7 +280,7 @@ fn name_payloads(
     // Slots by place. Several records may share a place, in a compressed file of one member.
     let mut unnamed: BTreeMap<u32, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
     let (mut captures, mut names) = (local_pages.captures.reader(), (0..).zip(&local_pages.names));
-    local_pages.captures.each(|page| {
+    local_pages.captures.for_each(|page| {
         let Some((slot, names)) = names.next() else { return };
         if names.payload == 0 && page.rare_fields().segments.is_empty() && page.offset >= floors[page.item as usize] {
             unnamed.entry(page.source).or_default().entry(page.offset).or_default().push(slot);
@@ -328,7 +328,7 @@ fn offers(
     contents: &[Option<Content>],
     floors: &[u64],
     own_index: u32,
-    question_kind: Asked,
+    question_kind: QuestionKind,
     is_asked: impl Fn(u64) -> bool,
 ) -> Result<Vec<Offer>> {
     // An unresolved revisit is offered by URL and date only: other revisits must wait for it, but
@@ -346,7 +346,7 @@ fn offers(
     };
     let mut offers = Vec::new();
     let mut names = local_pages.names.iter();
-    local_pages.captures.each(|page| {
+    local_pages.captures.for_each(|page| {
         let Some(&names) = names.next() else { return };
         if page.offset < floors[page.item as usize] {
             return;
@@ -372,7 +372,7 @@ fn offers(
     for (revisit, content) in revisits.iter().zip(contents) {
         // Only in the first kind of rounds may an unresolved revisit be an answer: others then wait
         // for it.
-        if content.is_none() && question_kind != Asked::Names {
+        if content.is_none() && question_kind != QuestionKind::Names {
             continue;
         }
         let (url, names) = (doc_id(&revisit.url), revisit.names);
@@ -395,20 +395,20 @@ fn questions(
     revisits: &[RevisitRecord],
     contents: &[Option<Content>],
     own_index: u32,
-    question_kind: Asked,
+    question_kind: QuestionKind,
 ) -> Vec<Question> {
     let mut questions = Vec::new();
     for (number, (row, _)) in revisits.iter().zip(contents).enumerate().filter(|(_, (_, content))| content.is_none()) {
         let url = if row.original == 0 { doc_id(&row.url) } else { row.original };
         let mut ask = |way: Way, key, time| {
             let (payload, id, revisit) = (row.names.payload, row.refers_to, number as u32);
-            questions.push(Question { key, url, payload, id, time, asker: own_index, revisit, way: way as u64 });
+            questions.push(Question { key, url, payload, id, time, asker: own_index, revisit, method: way as u64 });
         };
         if !question_kind.is_by_names() {
             let is_nameless = row.refers_to == 0 && row.original == 0;
             // The content of another payload may have been captured in between, so a revisit with a
             // payload does not ask for the previous capture.
-            if row.names.payload == 0 && (is_nameless || question_kind == Asked::AnyBefore) {
+            if row.names.payload == 0 && (is_nameless || question_kind == QuestionKind::AnyBefore) {
                 let times = [row.original_time, row.fetch_time, i64::MAX];
                 ask(Way::Before, Way::Before.key(url), *times.iter().find(|&&time| time != 0).unwrap_or(&i64::MAX));
             }
@@ -429,19 +429,24 @@ fn questions(
 
 /// Sends questions to the owners of names. Returns, for each revisit with an answer, the answer to
 /// its strongest name. The content is unknown for a revisit that waits.
-fn round(net: &mut Net<'_>, offers: Vec<Offer>, questions: Vec<Question>, question_kind: Asked) -> Result<Vec<Answer>> {
+fn round(
+    net: &mut Net<'_>,
+    offers: Vec<Offer>,
+    questions: Vec<Question>,
+    question_kind: QuestionKind,
+) -> Result<Vec<Answer>> {
     let peers = net.peers() as u64;
     let mut offers = net.exchange("names of records", offers, |row| (row.key % peers) as usize)?;
     offers.sort_unstable_by_key(|offer| offer.key);
     let questions = net.exchange("names of originals", questions, |row| (row.key % peers) as usize)?;
     let answers = questions.into_iter().filter_map(|question| {
         let &Offer { source, content, .. } = best(&offers, &question)?;
-        let Question { asker, revisit, way, .. } = question;
-        Some(Answer { asker, revisit, way: way as u32, source: source as u32, content })
+        let Question { asker, revisit, method: way, .. } = question;
+        Some(Answer { asker, revisit, method: way as u32, source: source as u32, content })
     });
     let mut answers = net.exchange("originals", answers, |answer| answer.asker as usize)?;
-    debug_assert!(question_kind == Asked::Names || answers.iter().all(|answer| answer.content.is_known()));
-    answers.sort_unstable_by_key(|answer| (answer.revisit, answer.way));
+    debug_assert!(question_kind == QuestionKind::Names || answers.iter().all(|answer| answer.content.is_known()));
+    answers.sort_unstable_by_key(|answer| (answer.revisit, answer.method));
     answers.dedup_by_key(|answer| answer.revisit);
     Ok(answers)
 }
@@ -450,7 +455,7 @@ fn round(net: &mut Net<'_>, offers: Vec<Offer>, questions: Vec<Question>, questi
 fn best<'o>(offers: &'o [Offer], question: &Question) -> Option<&'o Offer> {
     let first = offers.partition_point(|offer| offer.key < question.key);
     let candidates = || offers[first..].iter().take_while(|offer| offer.key == question.key);
-    if question.way == Way::Before as u64 {
+    if question.method == Way::Before as u64 {
         let earlier_offers = candidates().filter(|offer| offer.time <= question.time);
         return earlier_offers.min_by_key(|offer| (offer.is_conversion, Reverse(offer.time), in_any_order(offer)));
     }
@@ -471,7 +476,7 @@ fn best<'o>(offers: &'o [Offer], question: &Question) -> Option<&'o Offer> {
         return candidates().next();
     };
     let is_rival = |offer: &Offer| misfits(offer) == misfits(best) && offer.content.body != best.content.body;
-    let is_ambiguous = question.way == Way::Id as u64 && known_candidates().any(is_rival);
+    let is_ambiguous = question.method == Way::Id as u64 && known_candidates().any(is_rival);
     (!is_ambiguous).then_some(best)
 }
 

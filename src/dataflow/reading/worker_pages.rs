@@ -112,7 +112,7 @@ impl WorkerPages {
             return Ok(());
         }
         let mut stays = vec![false; self.exact.len()];
-        self.captures.each(|page| stays[page.slot as usize] = true)?;
+        self.captures.for_each(|page| stays[page.slot as usize] = true)?;
         self.fprints.retain(&stays)?;
         self.links.retain(&stays)?;
         self.features.retain(&stays)?;

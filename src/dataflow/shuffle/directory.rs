@@ -134,14 +134,14 @@ impl Entries {
 
     /// Returns the directory, after all pages have been entered.
     pub fn finish(self) -> Directory {
-        Directory { doc_ids: Mutex::new(DocIds::Held(Arc::new(self.doc_ids))), ..self.directory }
+        Directory { doc_ids: Mutex::new(DocIds::InMemory(Arc::new(self.doc_ids))), ..self.directory }
     }
 }
 
 /// Doc ids of all pages, ascending.
 #[derive(Debug)]
 enum DocIds {
-    Held(Arc<Vec<DocId>>),
+    InMemory(Arc<Vec<DocId>>),
     /// Doc ids that are spilled to disk. They are in memory only while a caller holds them.
     Spilled(SpillColumn<DocId>, Weak<Vec<DocId>>),
 }
@@ -166,7 +166,7 @@ impl Directory {
         let start = |p: usize| Page::from_index(doc_ids.partition_point(|&doc_id| partitions.partition(doc_id) < p));
         let starts = (0..=partitions.count()).map(start).collect();
         let directory = Directory::with(starts, hosts, partitions);
-        Directory { doc_ids: Mutex::new(DocIds::Held(Arc::new(doc_ids))), ..directory }
+        Directory { doc_ids: Mutex::new(DocIds::InMemory(Arc::new(doc_ids))), ..directory }
     }
 
     /// Creates the directory of pages of which only number and host are known, such as synthetic
@@ -188,7 +188,7 @@ impl Directory {
         });
         let first_places = pages_before.collect();
         Directory {
-            doc_ids: Mutex::new(DocIds::Held(Arc::default())),
+            doc_ids: Mutex::new(DocIds::InMemory(Arc::default())),
             hosts,
             starts,
             pages_before: first_places,
@@ -213,12 +213,12 @@ impl Directory {
     /// Returns any error of the disk.
     pub fn doc_ids(&self) -> Result<Arc<Vec<DocId>>> {
         match &mut *self.doc_ids.lock().unwrap_or_else(PoisonError::into_inner) {
-            DocIds::Held(doc_ids) => Ok(Arc::clone(doc_ids)),
+            DocIds::InMemory(doc_ids) => Ok(Arc::clone(doc_ids)),
             DocIds::Spilled(spilled, cached) => {
                 if let Some(doc_ids) = cached.upgrade() {
                     return Ok(doc_ids);
                 }
-                let doc_ids = Arc::new(spilled.all()?.into_owned());
+                let doc_ids = Arc::new(spilled.all_rows()?.into_owned());
                 *cached = Arc::downgrade(&doc_ids);
                 Ok(doc_ids)
             }
@@ -232,7 +232,7 @@ impl Directory {
     /// Returns any error of the disk.
     pub fn spill_doc_ids(&self, pool: &MemoryPool) -> Result<()> {
         let mut doc_ids = self.doc_ids.lock().unwrap_or_else(PoisonError::into_inner);
-        if let DocIds::Held(doc_ids_in_memory) = &mut *doc_ids
+        if let DocIds::InMemory(doc_ids_in_memory) = &mut *doc_ids
             && pool.is_bounded()
         {
             let owned_ids = Arc::unwrap_or_clone(std::mem::take(doc_ids_in_memory));

@@ -15,7 +15,7 @@ use super::packed::{OpenRow, PackedRow, groups_of, of_signed, signed};
 
 /// A row that is being written for a worker, and the link that was written last.
 #[derive(Debug, Clone)]
-struct Open {
+struct OpenLinks {
     row: OpenRow,
     source: u32,
     target: u32,
@@ -23,7 +23,7 @@ struct Open {
 
 /// Packs links, given one by one, into rows for their workers.
 #[derive(Debug)]
-pub struct LinkPacker(Vec<Option<Open>>);
+pub struct LinkPacker(Vec<Option<OpenLinks>>);
 
 impl LinkPacker {
     /// Packs links for `peers` workers.
@@ -39,7 +39,7 @@ impl LinkPacker {
         if open.as_mut().is_some_and(|open| open.push(source, target)) {
             return None;
         }
-        let mut next = Open { row: OpenRow::new(source.0), source: source.0, target: u32::MAX };
+        let mut next = OpenLinks { row: OpenRow::new(source.0), source: source.0, target: u32::MAX };
         next.push(source, target);
         open.replace(next).map(|full| full.row.finish())
     }
@@ -50,7 +50,7 @@ impl LinkPacker {
     }
 }
 
-impl Open {
+impl OpenLinks {
     /// Appends a link if it fits; returns whether it was appended.
     #[inline]
     fn push(&mut self, source: Page, target: Page) -> bool {

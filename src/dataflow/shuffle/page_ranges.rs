@@ -44,7 +44,11 @@ impl<T: Pod> PageRanges<T> {
     ///
     /// # Errors
     /// Returns any error of the disk and of `visit`, and an error if the run has ended.
-    pub fn each(mut self, net: &Net<'_>, mut visit: impl FnMut(Range<usize>, &mut [T]) -> Result<()>) -> Result<()> {
+    pub fn for_each(
+        mut self,
+        net: &Net<'_>,
+        mut visit: impl FnMut(Range<usize>, &mut [T]) -> Result<()>,
+    ) -> Result<()> {
         let mut rows = Vec::new();
         for number in 0..self.partitions.count() {
             net.check()?;
@@ -61,7 +65,7 @@ impl<T: Pod> PageRanges<T> {
     /// Returns any error of the disk, and an error if the run has ended.
     pub fn sorted<K: Ord>(self, net: &Net<'_>, key: impl Fn(&T) -> K) -> Result<SpillColumn<T>> {
         let mut sorted = SpillColumn::new(&net.memory);
-        self.each(net, |_, rows| {
+        self.for_each(net, |_, rows| {
             rows.sort_unstable_by_key(&key);
             rows.iter().try_for_each(|&row| sorted.push(row))
         })?;

@@ -25,7 +25,7 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Page};
 use webtwin_core::applications::keep::{
     CollectionVotes, CopyRole, Criterion, Keeping, PageCopy, SkipReason, VisitReason, keeper, kept_collection,
-    sort_best_first, why,
+    skip_reason, sort_best_first,
 };
 use webtwin_core::applications::never_skipped::never_skipped;
 use webtwin_core::clusters::collection::SimilarCluster;
@@ -40,7 +40,7 @@ use webtwin_spill::{Partitions, SpillColumn, partition_bits};
 /// Page of a reported collection, in transit to the owner of its trivial cluster.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-struct Placed {
+struct PlacedMember {
     cluster: ClusterId,
     page: Page,
     is_kept: u32,
@@ -117,13 +117,13 @@ pub struct JudgedClusters<'f> {
 impl JudgedClusters<'_> {
     /// Sends pages in collections to the owners of their trivial clusters, in the same partitions
     /// as the copies.
-    fn members(&self, net: &mut Net<'_>, copies: &CopyShares<'_>) -> Result<Partitions<Placed>> {
+    fn members(&self, net: &mut Net<'_>, copies: &CopyShares<'_>) -> Result<Partitions<PlacedMember>> {
         let worker = net.index() as u32;
         let rows = self.similar_clusters.iter().zip(0..).flat_map(|(cluster, similar)| {
             let kept_one = self.kept_collections.get(similar as usize);
             cluster.collections.iter().zip(0..).flat_map(move |(members, collection)| {
                 let is_kept = u32::from(kept_one == Some(&(collection as usize)));
-                let row = move |&(cluster, page)| Placed { cluster, page, is_kept, worker, similar, collection };
+                let row = move |&(cluster, page)| PlacedMember { cluster, page, is_kept, worker, similar, collection };
                 members.members.iter().map(row)
             })
         });
@@ -132,14 +132,14 @@ impl JudgedClusters<'_> {
 }
 
 /// Reads and removes the placed pages of a partition, ascending by page.
-fn take_placed(members: &mut Partitions<Placed>, share: usize, into: &mut Vec<Placed>) -> Result<()> {
+fn take_placed(members: &mut Partitions<PlacedMember>, share: usize, into: &mut Vec<PlacedMember>) -> Result<()> {
     members.take(share, into)?;
     into.sort_unstable_by_key(|row| row.page);
     Ok(())
 }
 
 /// Returns the row of a page among the placed pages.
-fn find(members: &[Placed], page: Page) -> Option<&Placed> {
+fn find(members: &[PlacedMember], page: Page) -> Option<&PlacedMember> {
     members.binary_search_by_key(&page, |row| row.page).ok().map(|at| &members[at])
 }
 
@@ -269,7 +269,7 @@ pub fn judge<'f>(
 
 /// Returns the vote of a trivial cluster, if it has one: the place of the page that wins, and the
 /// flags that the page is pinned or was kept before.
-fn vote(copies: &[PageCopy], members: &[Placed], keeping: &Keeping) -> Option<[u32; 5]> {
+fn vote(copies: &[PageCopy], members: &[PlacedMember], keeping: &Keeping) -> Option<[u32; 5]> {
     let collection_copies = copies.iter().filter(|copy| find(members, copy.page).is_some());
     let winner = keeper(collection_copies, |_| None)?;
     let row = find(members, winner.page)?;
@@ -309,7 +309,7 @@ pub fn verdicts(
 /// title that names something else.
 fn verdicts_on<'c>(
     copies: &'c [PageCopy],
-    members: &'c [Placed],
+    members: &'c [PlacedMember],
     hosts: &'c [HostId],
     keeping: &'c Keeping,
     compares: bool,
@@ -345,7 +345,7 @@ fn verdicts_on<'c>(
             copy if compares && copy.exact != keep.exact && language.differs_from(keep_language) => {
                 CopyRole::Visit(VisitReason::Language)
             }
-            copy => match why(copy, keep, staying) {
+            copy => match skip_reason(copy, keep, staying) {
                 SkipReason::Similar if compares && are_distinct(copy, keep) => CopyRole::Visit(VisitReason::Title),
                 why => CopyRole::Skip(why, keeping.lost_by(keeping.criterion(copy, keep, staying))),
             },

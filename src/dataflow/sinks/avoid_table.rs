@@ -59,7 +59,7 @@ const COPY: f64 = 0.9;
 
 impl Avoid {
     /// Returns the reason for which the page may be skipped.
-    pub fn why(&self) -> SkipReason {
+    pub fn reason(&self) -> SkipReason {
         self.reasons().0
     }
 

@@ -91,7 +91,7 @@ pub fn each_domain(
     }));
     let bytes = || {
         let mut bytes = facts.redirects.iter().map(|row| weight(&row.url)).sum();
-        crawl.pages.each(|row| bytes += weight(row.url()))?;
+        crawl.pages.for_each(|row| bytes += weight(row.url()))?;
         Ok(bytes)
     };
     let part = |row: &DomainRow, parts: usize| partitions.range(row.domain, parts);

@@ -60,7 +60,7 @@ pub fn each_host(
     let rows = rows.map(|row| row?);
     let bytes = || {
         let mut bytes = 0;
-        crawl.pages.each(|row| bytes += weight(row.url()))?;
+        crawl.pages.for_each(|row| bytes += weight(row.url()))?;
         Ok(bytes)
     };
     // Owners are chosen by the low bits of the hash, so parts use the high ones.

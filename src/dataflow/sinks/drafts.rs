@@ -32,9 +32,9 @@ pub type Make<'r> = Box<dyn Fn(Range<usize>) -> Result<Table> + 'r>;
 /// Rows of a part.
 pub enum PartRows<'r> {
     /// Rows that have been built.
-    Made(Table),
+    Built(Table),
     /// Number of rows, and the function that builds them.
-    Unmade(usize, Make<'r>),
+    Unbuilt(usize, Make<'r>),
 }
 
 /// Maximum number of rows of a piece. The next constants are the number of rows of the first piece,
@@ -58,7 +58,7 @@ impl From<TablePart> for Draft<'_> {
 impl<'r> Draft<'r> {
     /// Creates a part with rows that have been built.
     pub(super) fn with_rows(name: &'r str, partition: usize, rows: Table) -> Draft<'r> {
-        Draft { name, partition, rows: PartRows::Made(rows) }
+        Draft { name, partition, rows: PartRows::Built(rows) }
     }
 
     /// Returns the approximate bytes of the rows on disk. The rows that are built for this are kept
@@ -68,8 +68,8 @@ impl<'r> Draft<'r> {
     /// Returns any error of building the rows, which may be read from disk.
     pub(super) fn weigh(&mut self, budget: &mut u64) -> Result<u64> {
         let (rows, make) = match &self.rows {
-            PartRows::Made(table) => return Ok(table.weight()),
-            PartRows::Unmade(rows, make) => (*rows, make),
+            PartRows::Built(table) => return Ok(table.weight()),
+            PartRows::Unbuilt(rows, make) => (*rows, make),
         };
         let (mut bytes, mut table) = (0, (rows <= PIECE_ROWS).then(Table::default));
         for piece in pieces(rows, make) {
@@ -82,7 +82,7 @@ impl<'r> Draft<'r> {
         }
         if let Some(table) = table {
             *budget -= bytes;
-            self.rows = PartRows::Made(table);
+            self.rows = PartRows::Built(table);
         }
         Ok(bytes)
     }
@@ -90,8 +90,8 @@ impl<'r> Draft<'r> {
     /// Returns the rows, piece by piece.
     pub(super) fn pieces(self) -> Box<dyn Iterator<Item = Result<Table>> + 'r> {
         match self.rows {
-            PartRows::Made(table) => Box::new(std::iter::once(Ok(table))),
-            PartRows::Unmade(rows, make) => Box::new(pieces(rows, make)),
+            PartRows::Built(table) => Box::new(std::iter::once(Ok(table))),
+            PartRows::Unbuilt(rows, make) => Box::new(pieces(rows, make)),
         }
     }
 }
@@ -127,7 +127,7 @@ pub(crate) fn split<'r, R>(
     let partition_rows = rows.chunk_by(|x, y| partition(x) == partition(y));
     let draft = |rows: &'r [R]| {
         let make = Box::new(move |piece: Range<usize>| table(&rows[piece]));
-        Draft { name, partition: partition(&rows[0]), rows: PartRows::Unmade(rows.len(), make) }
+        Draft { name, partition: partition(&rows[0]), rows: PartRows::Unbuilt(rows.len(), make) }
     };
     partition_rows.map(draft).collect()
 }
@@ -169,7 +169,7 @@ pub(crate) fn spilled_by_page<'r, R: Pod>(
     let draft = |(partition, places): (usize, Range<usize>)| {
         let count = places.len();
         let make = move |piece: Range<usize>| table(&rows.read(places.start + piece.start..places.start + piece.end)?);
-        Draft { name, partition, rows: PartRows::Unmade(count, Box::new(make)) }
+        Draft { name, partition, rows: PartRows::Unbuilt(count, Box::new(make)) }
     };
     Ok(parts.into_iter().map(draft).collect())
 }

@@ -40,7 +40,7 @@ const HELD_BYTES: u64 = 16_000_000;
 
 /// Partition with its place and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Weighed {
+struct WeighedPart {
     partition: usize,
     worker: usize,
     bytes: u64,
@@ -156,7 +156,7 @@ pub(crate) fn put_tables(
                 .map(|(place, rows)| (place, Draft::with_rows(name(&place), place.partition, rows))),
         );
         drafts.extend(stored.slices().map(|(place, rows, make)| {
-            (place, Draft { name: name(&place), partition: place.partition, rows: PartRows::Unmade(rows, make) })
+            (place, Draft { name: name(&place), partition: place.partition, rows: PartRows::Unbuilt(rows, make) })
         }));
         // The sort is stable: the slices of a partition come from one worker, in order.
         drafts.sort_by_key(|part| part.0);
@@ -175,21 +175,21 @@ fn plans(net: &mut Net<'_>, parts: &mut Vec<Draft<'_>>, making: &TableMaker<'_>)
         let bytes = part.weigh(&mut budget)?;
         own_sizes.push((part.name.to_string(), (part.partition as u64, bytes)));
     }
-    let mut weighed: BTreeMap<String, Vec<Weighed>> = BTreeMap::new();
+    let mut weighed: BTreeMap<String, Vec<WeighedPart>> = BTreeMap::new();
     for (worker, parts) in net.all_gather("sizes of partitions", own_sizes)?.into_iter().enumerate() {
         for (name, (partition, bytes)) in parts {
-            weighed.entry(name).or_default().push(Weighed { partition: partition as usize, worker, bytes });
+            weighed.entry(name).or_default().push(WeighedPart { partition: partition as usize, worker, bytes });
         }
     }
     for &name in making.always {
         if !weighed.contains_key(name) {
-            weighed.insert(name.into(), vec![Weighed { partition: 0, worker: 0, bytes: 0 }]);
+            weighed.insert(name.into(), vec![WeighedPart { partition: 0, worker: 0, bytes: 0 }]);
             if net.index() == 0 {
                 parts.push(Draft::with_rows(name, 0, (making.empty)(name)?));
             }
         }
     }
-    let plan = |(number, (name, partitions)): (usize, (String, Vec<Weighed>))| {
+    let plan = |(number, (name, partitions)): (usize, (String, Vec<WeighedPart>))| {
         (name, Plan::from_weights(number, partitions, net.peers()))
     };
     Ok(weighed.into_iter().enumerate().map(plan).collect())
@@ -262,7 +262,7 @@ struct File {
 }
 
 impl Plan {
-    fn from_weights(table: usize, mut weighed: Vec<Weighed>, workers: usize) -> Plan {
+    fn from_weights(table: usize, mut weighed: Vec<WeighedPart>, workers: usize) -> Plan {
         weighed.sort_unstable_by_key(|part| part.partition);
         let numbers = share(&weighed, FILE_BYTES);
         let files = files_of(&weighed, &numbers, table, workers);
@@ -277,9 +277,9 @@ impl Plan {
 
 /// Returns the file of each partition of a table, given in ascending order. A partition is added to
 /// the current file unless the file would exceed `max_bytes` bytes.
-fn share(partitions: &[Weighed], max_bytes: u64) -> Vec<usize> {
+fn share(partitions: &[WeighedPart], max_bytes: u64) -> Vec<usize> {
     let (mut file, mut bytes) = (0, 0);
-    let place = |(at, part): (usize, &Weighed)| {
+    let place = |(at, part): (usize, &WeighedPart)| {
         if at > 0 && bytes + part.bytes > max_bytes {
             (file, bytes) = (file + 1, 0);
         }
@@ -292,7 +292,7 @@ fn share(partitions: &[Weighed], max_bytes: u64) -> Vec<usize> {
 /// Returns the files of a table; `numbers` has the file of each partition. If one worker has all
 /// partitions of a file, it stages the file. Other files are dealt out in turn, starting with a
 /// worker that depends on the table.
-fn files_of(partitions: &[Weighed], numbers: &[usize], table: usize, workers: usize) -> Vec<File> {
+fn files_of(partitions: &[WeighedPart], numbers: &[usize], table: usize, workers: usize) -> Vec<File> {
     let mut lies_with: Vec<(BTreeSet<usize>, u64)> =
         vec![Default::default(); numbers.last().map_or(0, |last| last + 1)];
     for (part, &file) in partitions.iter().zip(numbers) {
@@ -312,8 +312,8 @@ mod tests {
 
     use super::*;
 
-    fn weighed(bytes: &[u64]) -> Vec<Weighed> {
-        bytes.iter().enumerate().map(|(at, &bytes)| Weighed { partition: 2 * at, worker: at % 3, bytes }).collect()
+    fn weighed(bytes: &[u64]) -> Vec<WeighedPart> {
+        bytes.iter().enumerate().map(|(at, &bytes)| WeighedPart { partition: 2 * at, worker: at % 3, bytes }).collect()
     }
 
     #[test]

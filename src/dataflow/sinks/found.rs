@@ -12,7 +12,7 @@ use super::summary::RunSummary;
 use super::verdict::PageVerdict;
 use crate::clusters::context_pairs::ContextPassCounts;
 use crate::clusters::giant_clusters::GiantCluster;
-use crate::clusters::grown::Grown;
+use crate::clusters::grown::GrowthResult;
 use crate::clusters::links::WorkerLinks;
 use crate::clusters::servers::ServerOverlap;
 use crate::pairs::apart::SeparationCounts;
@@ -70,7 +70,7 @@ pub struct ReplicaTables {
 /// Results of clustering.
 pub struct ClusterResults {
     /// Trivial clusters and the result of their growth, without the similar clusters.
-    pub collections: Grown,
+    pub collections: GrowthResult,
     /// Changes of the context pass.
     pub context: ContextPassCounts,
     /// Outcome for pages that a person marked as different.

@@ -35,7 +35,7 @@ pub fn hosts(
 ) -> Result<Vec<TablePart>> {
     let mut rows: BTreeMap<HostId, HostRow> = BTreeMap::new();
     let mut skipped = pages_to_skip.iter().peekable();
-    crawl.pages.each(|page| {
+    crawl.pages.for_each(|page| {
         let row = rows.entry(crawl.directory.hosts[page.page]).or_insert_with(|| {
             let name = host(page.url());
             HostRow { host_id: xxh3_64(name.as_bytes()), host: name.to_string(), ..HostRow::default() }

@@ -38,7 +38,7 @@ impl RejectedRows {
         let mut sorter = Sorter::new(&net.memory);
         let rows = rejections.rows().map(|row| row.map(|row| (assignment.owner(partition(&row)), row)));
         net.exchange_values_into("rejected", rows, |row| sorter.push(row))?;
-        let mut rejected = RejectedRows { rows: rejections.alike(), parts: Vec::new() };
+        let mut rejected = RejectedRows { rows: rejections.like(), parts: Vec::new() };
         drop(rejections);
         for row in sorter.finish()?.rows() {
             let (row, number) = (row?, rejected.rows.len());
@@ -61,7 +61,7 @@ impl RejectedRows {
             Draft {
                 name: "rejected",
                 partition: *partition,
-                rows: drafts::PartRows::Unmade(numbers.len(), Box::new(make)),
+                rows: drafts::PartRows::Unbuilt(numbers.len(), Box::new(make)),
             }
         })
     }

@@ -46,7 +46,7 @@ impl Resemblance {
 
     /// Returns the fraction of the page's chunks that the kept page contains, from 0 to 1, rounded
     /// to six places. Returns 1 for a page without chunks, because nothing of it is lost.
-    pub fn contained(self) -> f64 {
+    pub fn containment(self) -> f64 {
         if self.own == 0 { 1.0 } else { share(self.common.into(), self.own.into()) }
     }
 
@@ -88,7 +88,7 @@ impl Row {
 /// Result in transit.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct Counted {
+struct CountedPair {
     page: Page,
     resemblance: Resemblance,
 }
@@ -129,7 +129,7 @@ struct Spot {
 const NO_SPOT: Spot = Spot { worker: u32::MAX, slot: u32::MAX };
 
 /// Properties of the pages to compare, in one process.
-struct Asked {
+struct Comparisons {
     /// Pages to skip that are compared, and the pages that are kept for them.
     pages: Ranks,
     /// Kept page of each of these pages; a kept page has itself.
@@ -140,8 +140,8 @@ struct Asked {
     leave: PageSet,
 }
 
-impl Asked {
-    fn of(pairs: &[[Page; 2]], pages: usize, workers: &[Arc<LocalPages>]) -> Asked {
+impl Comparisons {
+    fn of(pairs: &[[Page; 2]], pages: usize, workers: &[Arc<LocalPages>]) -> Comparisons {
         let mut compared = PageSet::new(pages, |_| false);
         pairs.iter().flatten().for_each(|&page| compared.insert(page));
         let ranks = Ranks::new(compared);
@@ -187,7 +187,7 @@ impl Asked {
                 }
             }
         }
-        Asked { pages: ranks, keep_of, spots, leave }
+        Comparisons { pages: ranks, keep_of, spots, leave }
     }
 
     /// Returns the page that is kept for a page, if the page is compared.
@@ -221,7 +221,7 @@ pub fn with_kept(
     asks: impl Fn(Page) -> usize,
 ) -> Result<Vec<(Page, Resemblance)>> {
     let pairs = net.broadcast("pages to compare", pairs)?;
-    let comparisons = net.once_per_process(|| Asked::of(&pairs, pages, workers))?;
+    let comparisons = net.once_per_process(|| Comparisons::of(&pairs, pages, workers))?;
     drop(pairs);
     let worker = (net.index() % net.workers_per_process()) as u32;
     let LocalPages { fprints, pages } = &*workers[worker as usize];
@@ -235,7 +235,7 @@ pub fn with_kept(
         let is_here = !comparisons.leave.contains(page) && fprints.size(slot) > 0;
         if let Some(keep_spot) = comparisons.spot(keep).filter(|_| is_here) {
             let keep_chunks = keep_readers[keep_spot.worker as usize].get(keep_spot.slot as usize)?;
-            counts.push(Counted { page, resemblance: Resemblance::of(page_reader.get(slot)?, keep_chunks) });
+            counts.push(CountedPair { page, resemblance: Resemblance::of(page_reader.get(slot)?, keep_chunks) });
         }
     }
     if net.processes() > 1 || comparisons.leave.count() > 0 {
@@ -257,7 +257,7 @@ fn in_shares(
     net: &mut Net<'_>,
     rows: impl Iterator<Item = Result<Row>>,
     count: u64,
-    counts: &mut Vec<Counted>,
+    counts: &mut Vec<CountedPair>,
 ) -> Result<()> {
     let mut shares = HashPartitions::new(net, "chunks to compare", count, rows, |row| u64::from(row.keep))?;
     let mut share_rows = Vec::new();
@@ -279,7 +279,8 @@ fn in_shares(
                 if rows[0].page == rows[0].keep {
                     std::mem::swap(&mut keep_chunks, &mut chunks);
                 } else {
-                    counts.push(Counted { page: rows[0].page, resemblance: Resemblance::of(&chunks, &keep_chunks) });
+                    counts
+                        .push(CountedPair { page: rows[0].page, resemblance: Resemblance::of(&chunks, &keep_chunks) });
                 }
             }
         }

@@ -55,7 +55,7 @@ impl SkipListRows {
         })?;
         let redirects = take(&mut run.local_pages.redirects);
         let facts = by_domain::WorkerPageFacts { crawl, labels, pages_to_skip: &pages_to_skip, redirects: &redirects };
-        let rules = run.step(web, URL_RULES, |run| url_rules::learned(run.net, &facts, partitions))?;
+        let rules = run.step(web, URL_RULES, |run| url_rules::learn_rules(run.net, &facts, partitions))?;
         let hosts = hosts(run.net, crawl, &pages_to_skip, partitions)?;
         Ok(SkipListRows { avoid, lists, rules, hosts })
     }

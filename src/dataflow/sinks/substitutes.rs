@@ -95,7 +95,7 @@ pub fn compare(
         if let Some((_, resemblance)) = keep_resemblances.next_if(|(page, _)| *page == row.page) {
             row.resemblance = resemblance;
         }
-        if row.skips() && row.resemblance.contained() < min_resemblance {
+        if row.skips() && row.resemblance.containment() < min_resemblance {
             row.role = CopyRole::Visit(VisitReason::Unlike).into();
         }
         true
@@ -114,7 +114,7 @@ pub fn compare(
         let containment = |page: Page| {
             let at =
                 resemblances_now.binary_search_by_key(&(labels[page], page), |&(page, _)| (labels[page], page)).ok()?;
-            Some(resemblances_now[at].1).filter(|resemblance| resemblance.contained() >= min_resemblance)
+            Some(resemblances_now[at].1).filter(|resemblance| resemblance.containment() >= min_resemblance)
         };
         remaining = next_round(&remaining, containment, &mut substitutes);
     }
@@ -130,18 +130,18 @@ pub fn compare(
 }
 
 /// Page of a cluster in which pages remain.
-struct Ranked {
+struct RankedPage {
     rank: u32,
     criterion: Criterion,
     /// Page with its host, language and title, if it remains.
     remains: Option<(Page, PageTopic)>,
 }
 
-impl Ranked {
-    fn from_verdict(row: &PageVerdict, hosts: &[HostId]) -> Ranked {
+impl RankedPage {
+    fn from_verdict(row: &PageVerdict, hosts: &[HostId]) -> RankedPage {
         let reports = || PageTopic { host: hosts[row.page], language: row.language(), title: row.title };
         let remains = is_left(row).then(|| (row.page, reports()));
-        Ranked { rank: row.rank, criterion: row.criterion(), remains }
+        RankedPage { rank: row.rank, criterion: row.criterion(), remains }
     }
 }
 
@@ -153,7 +153,7 @@ fn is_left(row: &PageVerdict) -> bool {
 /// Collects the pages that remain, ascending.
 fn remaining(verdicts: &SpillColumn<PageVerdict>, hosts: &[HostId]) -> Result<Vec<Remaining>> {
     let mut remaining = Vec::new();
-    let mut ranked: Vec<Ranked> = Vec::new();
+    let mut ranked: Vec<RankedPage> = Vec::new();
     verdicts.each_group(
         |x, y| x.cluster == y.cluster,
         |rows| {
@@ -161,10 +161,10 @@ fn remaining(verdicts: &SpillColumn<PageVerdict>, hosts: &[HostId]) -> Result<Ve
                 return;
             }
             ranked.clear();
-            ranked.extend(rows.iter().map(|row| Ranked::from_verdict(row, hosts)));
+            ranked.extend(rows.iter().map(|row| RankedPage::from_verdict(row, hosts)));
             ranked.sort_unstable_by_key(|row| row.rank);
             let mut worst = Criterion::LAST_CRITERION;
-            for &Ranked { rank, criterion, remains } in &ranked {
+            for &RankedPage { rank, criterion, remains } in &ranked {
                 worst = worst.min(criterion);
                 if let Some((page, reports)) = remains {
                     let criterion = std::mem::replace(&mut worst, Criterion::LAST_CRITERION);

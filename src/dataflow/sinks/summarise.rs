@@ -47,12 +47,12 @@ pub fn summarise(
     let (mut bytes, mut savings) = (0, BTreeMap::<SkipReason, SkipSavings>::new());
     let mut containment = ContainmentBar::default();
     let mut skipped = tables.avoid.rows.rows().peekable();
-    tables.crawl.pages.each(|page| {
+    tables.crawl.pages.for_each(|page| {
         bytes += page.body_bytes;
         if let Some(Ok(row)) = skipped.next_if(|row| row.as_ref().is_ok_and(|row| row.page == page.page)) {
-            let saving = savings.entry(row.why()).or_default();
+            let saving = savings.entry(row.reason()).or_default();
             (saving.pages, saving.bytes) = (saving.pages + 1, saving.bytes + page.body_bytes);
-            let fraction = row.resemblance.contained();
+            let fraction = row.resemblance.containment();
             containment.below_half += u64::from(fraction < 0.5);
             containment.below_four_fifths += u64::from(fraction < 0.8);
             containment.below_all += u64::from(fraction < 1.0);

@@ -63,7 +63,7 @@ impl TableRows {
     /// Returns any error of the disk, on which captures may be.
     pub fn collect(tables: &ReplicaTables) -> Result<TableRows> {
         let (mut revisits, mut segments) = (Vec::new(), Vec::new());
-        tables.crawl.pages.each(|row| {
+        tables.crawl.pages.for_each(|row| {
             let rare_fields = row.rare_fields();
             revisits.extend(rare_fields.original.map(|_| row.page));
             segments.extend(rare_fields.segments.into_iter().zip(2..).map(|(place, number)| (row.page, number, place)));
@@ -89,7 +89,7 @@ pub fn drafts<'r>(tables: &'r ReplicaTables, rows: &'r TableRows, sources: &'r [
         let make = move |piece: Range<usize>| {
             Ok(links(doc_ids, &tables.links.read(places.start + piece.start..places.start + piece.end)?))
         };
-        Draft { name: "links", partition, rows: PartRows::Unmade(places.len(), Box::new(make)) }
+        Draft { name: "links", partition, rows: PartRows::Unbuilt(places.len(), Box::new(make)) }
     };
     let mut drafts: Vec<Draft<'_>> = tables.links.by_partition().into_iter().map(links_of).collect();
     drafts.extend(spilled_by_page(
@@ -131,7 +131,7 @@ pub fn drafts<'r>(tables: &'r ReplicaTables, rows: &'r TableRows, sources: &'r [
         let make = move |piece: Range<usize>| {
             pages(crawl, own_places.start + piece.start as u32..own_places.start + piece.end as u32, sources)
         };
-        Draft { name: "pages", partition, rows: PartRows::Unmade(own_places.len(), Box::new(make)) }
+        Draft { name: "pages", partition, rows: PartRows::Unbuilt(own_places.len(), Box::new(make)) }
     }));
     Ok(drafts)
 }
@@ -321,10 +321,10 @@ fn avoid(
         ("url", TableColumn::Text(urls)),
         ("keep_doc_id", ids(doc_ids, rows, |row| row.keep)),
         ("keep_url", TableColumn::Text(keep_urls)),
-        ("why", texts(rows, |row| row.why().as_str())),
+        ("why", texts(rows, |row| row.reason().as_str())),
         ("lost_by", texts(rows, |row| row.lost_by().as_str())),
         ("resemblance", TableColumn::F64(rows.iter().map(|row| row.resemblance.share()).collect())),
-        ("contained", TableColumn::F64(rows.iter().map(|row| row.resemblance.contained()).collect())),
+        ("contained", TableColumn::F64(rows.iter().map(|row| row.resemblance.containment()).collect())),
         ("kind", texts(rows, |row| row.kind())),
         ("keep_is", TableColumn::Text(keep_is)),
     ]))

@@ -100,7 +100,7 @@ impl RulesWriter {
 ///
 /// # Errors
 /// Returns any error of the disk, and an error if the run has ended.
-pub fn learned(net: &mut Net<'_>, facts: &WorkerPageFacts<'_>, partitions: TablePartitions) -> Result<FoundRules> {
+pub fn learn_rules(net: &mut Net<'_>, facts: &WorkerPageFacts<'_>, partitions: TablePartitions) -> Result<FoundRules> {
     let mut rules = RulesWriter::default();
     each_domain(net, facts, partitions, |pages| {
         rules.add(pages);

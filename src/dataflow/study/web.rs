@@ -79,7 +79,7 @@ pub(super) fn web(
         let core = forwards.core();
         let places = bow_tie(&links, &forwards, &backwards, &core);
         let seed = seed.or(core.first().copied());
-        let reachable = forwards.reached(seed.into_iter());
+        let reachable = forwards.reachable_from(seed.into_iter());
         let count = |is_counted: &dyn Fn(Page) -> bool| {
             let mut counts: BTreeMap<BowTiePlace, u64> = BTreeMap::new();
             let pages = Page::first(pages).filter(|&page| is_counted(page));

@@ -99,7 +99,7 @@ impl Curves {
         let mut pairs = vec![[0u64; 2]; looked * (steps + 1)];
         let mut returned = vec![u8::MAX; looked * pages.len()];
         collisions(&points, points.len(), &vec![bounds[looked - 1]; dims], |block| {
-            block.each(|x, y| {
+            block.for_each_pair(|x, y| {
                 let (x, y) = (x as usize, y as usize);
                 let (one, other) = (&pages[x], &pages[y]);
                 let rp = step(distance(&one.point[..dims], &other.point[..dims]));

@@ -408,7 +408,7 @@ mod tests {
             }
             let (forwards, backwards) = (WebGraph::new(20_000, &all, false), WebGraph::new(20_000, &all, true));
             let core = forwards.core();
-            let reached = forwards.reached(core.iter().copied());
+            let reached = forwards.reachable_from(core.iter().copied());
             assert!(Page::first(20_000).all(|document| reached.contains(document) == collection.is_reached(document)));
             let share = reached.count() as f64 / 2e4;
             assert!((share - connected).abs() < 0.015, "{year:?}: {share}");

@@ -123,7 +123,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &ClusterSettin
         begun = Instant::now();
     };
     let Web { directory, labels, sizes } = web;
-    let from_elsewhere = links::from_elsewhere(net, &out)?;
+    let from_elsewhere = links::count_incoming(net, &out)?;
     stage("links from elsewhere");
 
     let clusters = TrivialClusters { labels, sizes };
@@ -132,7 +132,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &ClusterSettin
     let edges: Vec<(ClusterId, ClusterId)> = match settings.merge {
         MergeCondition::Tolerant => Vec::new(),
         merge => {
-            let rows = rows.all()?;
+            let rows = rows.all_rows()?;
             rows.iter().filter(|row| may_merge(row, merge)).map(|row| (row.src_cluster, row.dst_cluster)).collect()
         }
     };

@@ -26,7 +26,7 @@ const MAX_READS: usize = 1 << 15;
 /// and punctuation separates words, so *www.example.com/a%20b* has five.
 pub fn each_word(words: &mut WordSplitter, text: &str, mut word: impl FnMut(u64)) {
     let plain: String = decoded(text).chars().map(|c| if c.is_ascii_punctuation() { ' ' } else { c }).collect();
-    words.each(&plain, |one| word(xxh3_64(one)));
+    words.for_each_word(&plain, |one| word(xxh3_64(one)));
 }
 
 /// Decodes percent-encoded bytes; bytes that are not UTF-8 become replacement characters.

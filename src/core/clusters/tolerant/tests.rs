@@ -16,16 +16,16 @@ const SETTINGS: ClusterSettings = ClusterSettings {
 /// A crawl of hosts, each given as the trivial clusters of its pages and the links between them by
 /// index.
 #[derive(Default)]
-struct Drawn {
+struct DrawnCrawl {
     names: Vec<char>,
     hosts: Vec<HostId>,
     links: Vec<(Page, Page)>,
 }
 
-impl Drawn {
+impl DrawnCrawl {
     /// Adds a host; upper-case pages have no copy. A link is written "ab", by the first pages of
     /// these names.
-    fn host(mut self, pages: &str, links: &str) -> Drawn {
+    fn host(mut self, pages: &str, links: &str) -> DrawnCrawl {
         let (first, host) = (self.names.len(), self.hosts.last().map_or(HostId(0), |host| HostId(host.0 + 1)));
         self.names.extend(pages.chars());
         self.hosts.resize(self.names.len(), host);
@@ -69,14 +69,14 @@ const TREE: &str = "ab ac bd ce";
 
 #[test]
 fn a_page_missing_in_one_mirror_is_missing_there_only() {
-    let crawl = Drawn::default().host("abcde", TREE).host("abcde", TREE).host("abce", "ab ac ce");
+    let crawl = DrawnCrawl::default().host("abcde", TREE).host("abcde", TREE).host("abce", "ab ac ce");
     assert_eq!(crawl.grown(&SETTINGS), [["abcde", "abcde", "abce"]]);
 }
 
 #[test]
 fn closer_linked_of_two_copies_in_one_mirror_is_in_the_collection() {
     // The second host has d twice: x is the name of the double, which only b links to.
-    let mut crawl = Drawn::default().host("abcde", TREE).host("axbcde", "ab ac bd ce cd bx");
+    let mut crawl = DrawnCrawl::default().host("abcde", TREE).host("axbcde", "ab ac bd ce cd bx");
     crawl.names[6] = 'd';
     assert_eq!(crawl.grown(&SETTINGS), [["abcde", "abcde"]]);
     assert_eq!(crawl.grown(&attaching(AttachmentRule::Nearby)), [["abcde", "abcde+d"]]);
@@ -84,7 +84,7 @@ fn closer_linked_of_two_copies_in_one_mirror_is_in_the_collection() {
 
 #[test]
 fn two_versions_on_one_host_are_two_collections_each_in_one_piece() {
-    let mut crawl = Drawn::default().host("abcde", TREE).host("abcdevwxyz", "ab ac bd ce vw vx wy xz av");
+    let mut crawl = DrawnCrawl::default().host("abcde", TREE).host("abcdevwxyz", "ab ac bd ce vw vx wy xz av");
     for (at, name) in (10..).zip("abcde".chars()) {
         crawl.names[at] = name;
     }
@@ -95,7 +95,7 @@ fn two_versions_on_one_host_are_two_collections_each_in_one_piece() {
 fn home_pages_of_two_hosts_do_not_join_separately_mirrored_manuals() {
     // h links to two manuals, each of which is on five more hosts.
     let links = "ab ac cb vw vx xw ha hv";
-    let mut crawl = Drawn::default().host("habcvwx", links).host("habcvwx", links);
+    let mut crawl = DrawnCrawl::default().host("habcvwx", links).host("habcvwx", links);
     for _ in 0..5 {
         crawl = crawl.host("abc", "ab ac cb").host("vwx", "vw vx xw");
     }
@@ -107,7 +107,7 @@ fn two_manuals_that_two_hosts_carry_are_two_similar_clusters() {
     // A similar crawl with so few copies that the home pages join the manuals; all manuals have the
     // licence l.
     let links = "ab ac cb vw vx xw ha hv bl wl al vl";
-    let mut crawl = Drawn::default().host("habcvwxl", links).host("habcvwxl", links);
+    let mut crawl = DrawnCrawl::default().host("habcvwxl", links).host("habcvwxl", links);
     for _ in 0..2 {
         crawl = crawl.host("abcl", "ab ac cb bl al").host("vwxl", "vw vx xw wl vl");
     }
@@ -117,7 +117,7 @@ fn two_manuals_that_two_hosts_carry_are_two_similar_clusters() {
 #[test]
 fn versions_that_drift_are_one_similar_cluster_though_the_first_and_last_share_little() {
     // Each version has six of the pages in a row, all linked from the contents t.
-    let mut crawl = Drawn::default();
+    let mut crawl = DrawnCrawl::default();
     for first in 0..5 {
         let pages: String = "abcdefghijklmno".chars().skip(2 * first).take(6).collect();
         let links: Vec<String> = pages.chars().map(|page| format!("t{page}")).collect();
@@ -128,7 +128,7 @@ fn versions_that_drift_are_one_similar_cluster_though_the_first_and_last_share_l
 
 #[test]
 fn repetition_on_one_host_is_a_mirror_only_with_the_setting() {
-    let mut crawl = Drawn::default().host("abcdevwxyz", "ab ac bd ce vw vx wy xz");
+    let mut crawl = DrawnCrawl::default().host("abcdevwxyz", "ab ac bd ce vw vx wy xz");
     for (at, name) in (5..).zip("abcde".chars()) {
         crawl.names[at] = name;
     }

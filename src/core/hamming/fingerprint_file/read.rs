@@ -30,7 +30,7 @@ const WINDOW: usize = 1 << 20;
 ///
 /// let bytes = chunk(64, Coder::EliasFano, "mine-v1", &[7, 8, 8], Some(&[30, 10, 20]))?;
 /// let file = FingerprintFile::open("part-00000.fp", Arc::new(Bytes(bytes)))?;
-/// assert_eq!((file.about().count, file.about().first, file.about().last), (3, 7, 8));
+/// assert_eq!((file.header().count, file.header().first, file.header().last), (3, 7, 8));
 /// assert_eq!(file.doc_ids(1..3)?, [10, 20]);
 /// # Ok::<(), webtwin_base::error::Error>(())
 /// ```
@@ -66,7 +66,7 @@ impl FingerprintFile {
     }
 
     /// Returns the description of the chunk.
-    pub fn about(&self) -> &ChunkHeader {
+    pub fn header(&self) -> &ChunkHeader {
         &self.head.header
     }
 
@@ -168,8 +168,8 @@ impl FingerprintFile {
     /// # Cost
     /// Two reads: the range with up to 1023 rows on either side, and its checksums.
     pub fn doc_ids(&self, rows: Range<usize>) -> Result<Vec<DocId>> {
-        assert!(rows.start <= rows.end && rows.end as u64 <= self.about().count, "no rows {rows:?}");
-        if !self.about().doc_ids || rows.is_empty() {
+        assert!(rows.start <= rows.end && rows.end as u64 <= self.header().count, "no rows {rows:?}");
+        if !self.header().doc_ids || rows.is_empty() {
             return Ok(Vec::new());
         }
         let from = rows.start / DOC_IDS;

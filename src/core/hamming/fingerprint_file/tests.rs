@@ -61,7 +61,7 @@ proptest! {
         for (entry, written) in manifest.chunks.iter().zip(&written) {
             prop_assert!(entry.name == written.name && entry.is(&written.bytes));
             let file = open(&written.bytes).unwrap();
-            prop_assert_eq!((file.about().first, file.about().last), (entry.first, entry.last));
+            prop_assert_eq!((file.header().first, file.header().last), (entry.first, entry.last));
             rows.extend(all(&file).unwrap());
             found_ids.extend(file.doc_ids(0..entry.count as usize).unwrap());
         }
@@ -96,7 +96,7 @@ fn empty_single_and_extreme_chunks_are_read() {
             let file = open(&chunk(64, coder, "recipe-1", &sorted, None).unwrap()).unwrap();
             assert_eq!(all(&file).unwrap(), sorted);
             assert!(file.doc_ids(0..sorted.len()).unwrap().is_empty());
-            assert!(!file.about().doc_ids);
+            assert!(!file.header().doc_ids);
         }
     }
 }
@@ -150,7 +150,7 @@ fn file_of_another_kind_or_format_is_distinguished_from_a_damaged_one() {
 #[test]
 fn a_coder_that_this_build_does_not_read_is_named() {
     let message = "encoded as `huffman`, which this build does not read; make the fingerprint file again";
-    let header = open(&chunk(64, Coder::EliasFano, "recipe-1", &[1], None).unwrap()).unwrap().about().clone();
+    let header = open(&chunk(64, Coder::EliasFano, "recipe-1", &[1], None).unwrap()).unwrap().header().clone();
     let mut header_json = serde_json::to_value(&header).unwrap();
     header_json["coder"] = "huffman".into();
     let head = super::super::sections::head(KIND, &header_json, &[&[][..]; 5]);
@@ -165,7 +165,7 @@ fn a_coder_that_this_build_does_not_read_is_named() {
 #[test]
 fn rejects_directory_larger_than_its_bytes() {
     let sorted: Vec<u64> = (0..9).collect();
-    let header = open(&chunk(64, Coder::EliasFano, "recipe-1", &sorted, None).unwrap()).unwrap().about().clone();
+    let header = open(&chunk(64, Coder::EliasFano, "recipe-1", &sorted, None).unwrap()).unwrap().header().clone();
     let long_header = ChunkHeader { count: 1 << 31, ..header };
     let mut directory = 8u64.to_le_bytes().to_vec();
     directory.extend([1u32 << 31, 20, 0].iter().flat_map(|number| number.to_le_bytes()));

@@ -16,7 +16,7 @@ use webtwin_base::ids::DocId;
 /// Returns [`Error::Invariant`] if rows are out of order or too wide, if they need more than 4 GiB,
 /// or if the number of doc ids differs from that of the fingerprints.
 pub fn chunk(f: u32, coder: Coder, recipe: &str, fingerprints: &[u64], doc_ids: Option<&[DocId]>) -> Result<Vec<u8>> {
-    Ok(ChunkEncoder::default().encode(f, coder, recipe, fingerprints, doc_ids)?.all().concat())
+    Ok(ChunkEncoder::default().encode(f, coder, recipe, fingerprints, doc_ids)?.all_parts().concat())
 }
 
 /// Encoder that makes one chunk after another in the same memory.
@@ -36,7 +36,7 @@ pub struct ChunkParts<'a> {
 
 impl ChunkParts<'_> {
     /// Returns the parts, in the order of the file.
-    pub fn all(&self) -> [&[u8]; 1 + SECTIONS] {
+    pub fn all_parts(&self) -> [&[u8]; 1 + SECTIONS] {
         let [code, directory, checks, fingerprints, doc_ids] = self.sections;
         [&self.head, code, directory, checks, fingerprints, doc_ids]
     }

@@ -25,7 +25,7 @@ use webtwin_base::read_at::Bytes;
 pub(super) const FORMAT: u32 = 2;
 
 const KIND: FileKind =
-    FileKind { magic: b"wt-docid", format: FORMAT, what: "a file of doc ids", remedy: "build the index again" };
+    FileKind { magic: b"wt-docid", format: FORMAT, description: "a file of doc ids", remedy: "build the index again" };
 
 const CHECKS: usize = 0;
 const STARTS: usize = 1;
@@ -33,7 +33,7 @@ const DOC_IDS: usize = 2;
 const SECTIONS: usize = 3;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct About {
+struct DocumentsHeader {
     recipe: String,
     fingerprints: u64,
     documents: u64,
@@ -68,7 +68,7 @@ pub(super) fn build(recipe: &str, home: &Permutation, fingerprints: &[u64], doc_
     }
     let documents = rows.len() as u64;
     let doc_ids: Vec<u8> = rows.iter().flat_map(|row| row.1.to_le_bytes()).collect();
-    let header = About { recipe: recipe.into(), fingerprints: different as u64, documents };
+    let header = DocumentsHeader { recipe: recipe.into(), fingerprints: different as u64, documents };
     let checks = checks(&[&starts, &doc_ids]);
     vec![sections::head(KIND, &header, &[&checks, &starts, &doc_ids]), checks, starts, doc_ids]
 }
@@ -77,7 +77,7 @@ pub(super) fn build(recipe: &str, home: &Permutation, fingerprints: &[u64], doc_
 #[derive(Debug)]
 pub(super) struct Documents<B> {
     bytes: B,
-    head: SectionHead<About>,
+    head: SectionHead<DocumentsHeader>,
     starts: CheckedSection,
     doc_ids: CheckedSection,
 }
@@ -90,10 +90,10 @@ impl<B: AsRef<[u8]> + Send + Sync> Documents<B> {
     /// Returns [`webtwin_base::error::Error::Input`] if the file is of another kind or format, or
     /// truncated.
     pub(super) fn open(name: &str, bytes: B) -> Result<Documents<B>> {
-        let head: SectionHead<About> = SectionHead::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
+        let head: SectionHead<DocumentsHeader> = SectionHead::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
         let span = |section| head.span(section).start as usize..head.span(section).end as usize;
         let (starts, doc_ids): (Range<usize>, Range<usize>) = (span(STARTS), span(DOC_IDS));
-        let About { fingerprints, documents, .. } = head.header;
+        let DocumentsHeader { fingerprints, documents, .. } = head.header;
         let one_each = starts.is_empty() && fingerprints == documents;
         let is_starts_length =
             fingerprints.checked_add(1).and_then(|starts| starts.checked_mul(4)) == Some(starts.len() as u64);

@@ -90,7 +90,7 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
         let mut tables = Vec::new();
         for (file, &key) in manifest.tables.iter().zip(keys) {
             let table = PermutedTable::open(&file.name, bytes_of(file)?)?;
-            let header = table.about();
+            let header = table.header();
             let is_same = (header.f, header.key, header.rows) == (*f, key, manifest.fingerprints);
             if !is_same || header.recipe != manifest.recipe || !table.has_head(&file.head) {
                 return Err(not_of_this_index(&file.name));

@@ -91,7 +91,7 @@ fn searches_with_prefixes_of_any_length_and_longer_keys() {
     for (k, blocks) in [(3, 4), (3, 5), (2, 3), (2, 4)] {
         let design = design(64, k, blocks);
         let index = index(&design, &sorted, None);
-        assert!(index.tables.iter().all(|table| table.about().prefix_bits == 16));
+        assert!(index.tables.iter().all(|table| table.header().prefix_bits == 16));
         for at in (0..sorted.len()).step_by(6007) {
             let query = sorted[at] ^ 1 << (at % 64) ^ 1 << (at % 61);
             assert_eq!(index.near(query, k).unwrap(), plain(&sorted, query, k));
