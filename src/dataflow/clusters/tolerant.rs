@@ -463,7 +463,7 @@ mod tests {
                 let trivial = TrivialClusters { labels: &labels, sizes: &sizes };
                 let (_, merging) = link_summary::of_clusters(net, &out, &hosts, trivial, None, &settings)?;
                 let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| sizes.size(labels[page]) > 1))?;
-                let web = KnownWeb { directory: &directory, labels: &labels, copied, bits: 1, is_broadcast: is_broadcast };
+                let web = KnownWeb { directory: &directory, labels: &labels, copied, bits: 1, is_broadcast };
                 web.similar_clusters(net, merging, &out, &incoming_links, &settings)
             });
             let mut similar_clusters = parts.unwrap().concat();
