@@ -463,7 +463,7 @@ fn memory_warning(needed: u64, free: u64) -> Option<String> {
 }
 
 fn check_against_bound(counts: &CrawlCounts, job: &Job, machines: &Machines) -> Result<()> {
-    check_minimum_against_bound(memory::least_bytes(job, counts, machines).0, "a sample of its input", job)
+    check_minimum_against_bound(memory::required_bytes(job, counts, machines).0, "a sample of its input", job)
 }
 
 fn check_minimum_against_bound(needed_bytes: u64, by: &str, job: &Job) -> Result<()> {

@@ -14,10 +14,10 @@ use webtwin_job::{Job, JobKind, Measure};
 /// similarity measure of the job. The job runs on the given number of processes with the given
 /// number of workers each. `estimate` describes what the process holds.
 pub fn enough_bytes(estimate: &MemoryEstimate, job: &Job, all_pages: u64, workers: usize, processes: usize) -> u64 {
-    let enough = estimate.least_bytes(all_pages, workers);
+    let enough = estimate.required_bytes(all_pages, workers);
     match job.similar.by {
         Measure::Minhash if job.kind != JobKind::Study => {
-            let key_bytes = minhash_pairs::least_of_process(estimate, all_pages, &job.minhash, workers, processes).0;
+            let key_bytes = minhash_pairs::required_of_process(estimate, all_pages, &job.minhash, workers, processes).0;
             enough.max(minhash_pairs::enough_bytes(key_bytes))
         }
         _ => enough,

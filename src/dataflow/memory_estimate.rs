@@ -177,9 +177,9 @@ impl MemoryEstimate {
 
     /// Returns the minimum bytes of a run over `all_pages` pages: the data that cannot be spilled,
     /// with the widest rows and the counts of chunks.
-    pub fn least_bytes(&self, all_pages: u64, workers: usize) -> u64 {
+    pub fn required_bytes(&self, all_pages: u64, workers: usize) -> u64 {
         let rows = size_of::<Row64>() as u64 * self.tuples / workers as u64;
-        let counting = allowance::least_bytes(all_pages as usize, workers, rows, true);
+        let counting = allowance::required_bytes(all_pages as usize, workers, rows, true);
         let other_page_bytes = OTHER_PAGE_BYTES * all_pages.saturating_sub(self.pages);
         (at_rest(workers) + self.min_local_pages_bytes(workers) + counting + other_page_bytes)
             .max(self.found_bytes(all_pages, workers))
@@ -206,7 +206,7 @@ impl MemoryEstimate {
         if allowed == 0 {
             return 0;
         }
-        let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.least_bytes(all_pages, workers)));
+        let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.required_bytes(all_pages, workers)));
         let list_budget = self.budget_for_lists(all_pages, workers, allowed);
         SHINGLE_BYTES * self.shingles + self.list_bytes().saturating_sub(list_budget) + rows + pairs
     }
@@ -223,7 +223,7 @@ impl MemoryEstimate {
     /// whose pages have `links` links to pages. The first number is the maximum. The second is the
     /// minimum, which applies if the disk is too small and rows and pairs are built in passes.
     pub fn on_disk_at_once(&self, job: &Job, all_pages: u64, links: u64, workers: usize, allowed: u64) -> [u64; 2] {
-        let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.least_bytes(all_pages, workers)));
+        let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.required_bytes(all_pages, workers)));
         let list_budget = self.budget_for_lists(all_pages, workers, allowed);
         let reading_bytes = (self.list_bytes() + SHINGLE_BYTES * self.shingles).saturating_sub(list_budget);
         let deduplicated = MemoryEstimate { links: 0, resolved: links, ..*self };
@@ -323,7 +323,7 @@ impl MemoryEstimate {
     /// half of the memory beyond the minimum of the steps after reading. The other half is for rows
     /// of chunks.
     pub fn budget_for_lists(&self, all_pages: u64, workers: usize, allowed: u64) -> u64 {
-        allowed.saturating_sub(self.least_bytes(all_pages, workers)) / 2
+        allowed.saturating_sub(self.required_bytes(all_pages, workers)) / 2
     }
 
     /// Measures the local pages of a worker.
@@ -386,7 +386,7 @@ mod tests {
         let spilled = MemoryEstimate { on_disk: lists, ..large_crawl };
         assert_eq!(spilled.local_pages_bytes() - small_crawl.local_pages_bytes(), lists / BYTES_PER_CHECKSUM * 8);
         // Lists stay in memory unless something else needs the memory.
-        let needed_bytes = large_crawl.peak_bytes(2).max(large_crawl.least_bytes(1_000_000, 2));
+        let needed_bytes = large_crawl.peak_bytes(2).max(large_crawl.required_bytes(1_000_000, 2));
         assert_eq!(large_crawl.budget_for_lists(1_000_000, 2, needed_bytes), 0);
         assert!(large_crawl.budget_for_lists(1_000_000, 2, 20 * needed_bytes) > lists);
     }

@@ -223,7 +223,7 @@ impl Net<'_> {
         // A worker acknowledges as soon as this many parcels are due. It is less than the sender's
         // window, both to one receiver and to all together, so a sender never waits for an
         // acknowledgement that is held back.
-        let most_due = (window / 2 / peers).max(1) as u32;
+        let max_due = (window / 2 / peers).max(1) as u32;
         let mut outbox =
             Outbox { from: own_index as u32, name: hash, call, kind: 0, ready, block_bytes, window, spare };
         mail.begin();
@@ -283,7 +283,7 @@ impl Net<'_> {
                 outbox.keep(rows);
             }
             // Separate acknowledgements, only if the sender might soon wait for them.
-            for (to, count) in self.taken_parcels.iter_mut().enumerate().filter(|(_, taken)| **taken >= most_due) {
+            for (to, count) in self.taken_parcels.iter_mut().enumerate().filter(|(_, taken)| **taken >= max_due) {
                 let count = std::mem::take(count);
                 let to = to as u32;
                 let address = ParcelAddress {

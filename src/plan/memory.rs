@@ -72,7 +72,7 @@ pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &M
     let blocks = blocks.max(IDLE_WORKER_BYTES * workers.saturating_sub(2) as u64);
     let all_pages = counts.held.pages;
     let links = counts.links_within.div_ceil(machines.count as u64);
-    let (least, keys) = least_bytes(job, counts, machines);
+    let (least, keys) = required_bytes(job, counts, machines);
     // Bytes in addition to the local pages: of data that is spilled if memory is limited, and of
     // data that is not. Then the bytes of the local pages that remain after pairs are found, and
     // bytes that are always needed.
@@ -119,16 +119,16 @@ pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &M
 }
 
 /// Returns the minimum bytes of a run, and the bytes of keys of bands, of one process.
-pub fn least_bytes(job: &Job, counts: &CrawlCounts, machines: &Machines) -> (u64, u64) {
+pub fn required_bytes(job: &Job, counts: &CrawlCounts, machines: &Machines) -> (u64, u64) {
     let own = own(counts, machines);
     if job.kind == JobKind::Fingerprints {
         let settled = PAGE_DEDUPLICATION_BYTES * own.pages + DIRECTORY_ROW_BYTES * counts.held.pages;
         return (at_rest(machines.workers) + own.min_local_pages_bytes(machines.workers) + settled, 0);
     }
-    let least = own.least_bytes(counts.held.pages, machines.workers);
+    let least = own.required_bytes(counts.held.pages, machines.workers);
     match job.similar.by {
         Measure::Minhash => {
-            let (of_keys, keys) = minhash_pairs::least_of_process(
+            let (of_keys, keys) = minhash_pairs::required_of_process(
                 &own,
                 counts.held.pages,
                 &job.minhash,
@@ -158,7 +158,7 @@ pub fn spilled_bytes(job: &Job, counts: &CrawlCounts, machines: &Machines) -> u6
     if allowed == 0 || job.kind == JobKind::Fingerprints {
         return 0;
     }
-    let (least, keys) = least_bytes(job, counts, machines);
+    let (least, keys) = required_bytes(job, counts, machines);
     let keys = keys.saturating_sub(allowed.saturating_sub(least) / 4);
     let rows = own(counts, machines).spilled_bytes(job, counts.held.pages, machines.workers, allowed);
     // About as many bytes as are sent wait on disk, because each step spills the data that the next

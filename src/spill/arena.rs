@@ -36,7 +36,7 @@ pub struct Arena<T> {
     /// Number of blocks that were ever used, and the blocks among them that are free again.
     known_blocks: usize,
     free: Vec<u32>,
-    most_blocks: usize,
+    max_blocks: usize,
     /// Bucket that is written to disk next.
     next: usize,
     file: SpillFile,
@@ -64,7 +64,7 @@ impl Bucket {
 
 impl<T: Pod> Arena<T> {
     /// Creates `count` empty buckets. Their blocks hold in memory what the pool allows a worker,
-    /// but at least [`Arena::least_bytes`].
+    /// but at least [`Arena::required_bytes`].
     pub fn new(count: usize, pool: &MemoryPool) -> Arena<T> {
         let blocks = usize::try_from(pool.of_worker()).unwrap_or(usize::MAX) / (BLOCK * size_of::<T>());
         Arena {
@@ -73,14 +73,14 @@ impl<T: Pod> Arena<T> {
             slabs: Vec::new(),
             known_blocks: 0,
             free: Vec::new(),
-            most_blocks: blocks.clamp(count, u32::MAX as usize),
+            max_blocks: blocks.clamp(count, u32::MAX as usize),
             next: 0,
             file: SpillFile::new(&pool.disk()),
         }
     }
 
     /// Returns the memory in bytes of `count` buckets that all have rows: a lot and a block each.
-    pub fn least_bytes(count: usize) -> u64 {
+    pub fn required_bytes(count: usize) -> u64 {
         (count * (LOT + BLOCK) * size_of::<T>()) as u64
     }
 
@@ -120,7 +120,7 @@ impl<T: Pod> Arena<T> {
     }
 
     fn free_block(&mut self) -> Result<u32> {
-        if self.free.is_empty() && self.known_blocks == self.most_blocks {
+        if self.free.is_empty() && self.known_blocks == self.max_blocks {
             self.spill()?;
         }
         if let Some(block) = self.free.pop() {
@@ -152,7 +152,7 @@ impl<T: Pod> Arena<T> {
                 self.free.push(block);
             }
             bucket.spilled.push(self.file.append(bytemuck::cast_slice(&piece))?);
-            if self.free.len() > self.most_blocks / 8 {
+            if self.free.len() > self.max_blocks / 8 {
                 break;
             }
         }
@@ -241,8 +241,8 @@ mod tests {
             for batch in rows.chunks(777) {
                 arena.partition(batch, bucket).unwrap();
             }
-            prop_assert!(arena.held_bytes() <= allowed.max(Arena::<u64>::least_bytes(count)));
-            prop_assert!(partitioned * 8 <= allowed + Arena::<u64>::least_bytes(count) || arena.spilled_bytes() > 0);
+            prop_assert!(arena.held_bytes() <= allowed.max(Arena::<u64>::required_bytes(count)));
+            prop_assert!(partitioned * 8 <= allowed + Arena::<u64>::required_bytes(count) || arena.spilled_bytes() > 0);
             for number in 0..count {
                 prop_assert_eq!(rows_of(&arena, number), rows_in_bucket(number, &rows));
             }

@@ -138,7 +138,7 @@ impl MemoryPool {
     }
 
     /// Returns the disk space that a process may use in bytes; [`u64::MAX`] if there is no limit.
-    pub fn most_disk_bytes(&self) -> u64 {
+    pub fn max_disk_bytes(&self) -> u64 {
         if self.disk_bytes == 0 { u64::MAX } else { self.disk_bytes }
     }
 

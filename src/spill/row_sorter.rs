@@ -37,7 +37,7 @@ const RELEASED_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub struct RowSorter<T> {
     rows_in_memory: Vec<T>,
-    most_rows: usize,
+    max_rows: usize,
     run_rows: usize,
     runs: Runs,
 }
@@ -64,12 +64,12 @@ impl<T: Pod + Ord> RowSorter<T> {
         RowSorter::in_runs(pool, pool.of_worker().max(MIN_RUN_BYTES), run_bytes)
     }
 
-    /// Creates a sorter that holds `most_bytes` bytes in memory, and writes runs of `run_bytes`
+    /// Creates a sorter that holds `max_bytes` bytes in memory, and writes runs of `run_bytes`
     /// bytes.
-    fn in_runs(pool: &MemoryPool, most_bytes: u64, run_bytes: u64) -> RowSorter<T> {
+    fn in_runs(pool: &MemoryPool, max_bytes: u64, run_bytes: u64) -> RowSorter<T> {
         let rows = |bytes: u64| usize::try_from(bytes / size_of::<T>() as u64).unwrap_or(usize::MAX).max(1);
         let runs = Runs { file: SpillFile::new(&pool.disk()), blocks: Vec::new(), runs: Vec::new() };
-        RowSorter { rows_in_memory: Vec::new(), most_rows: rows(most_bytes), run_rows: rows(run_bytes), runs }
+        RowSorter { rows_in_memory: Vec::new(), max_rows: rows(max_bytes), run_rows: rows(run_bytes), runs }
     }
 
     /// Adds rows.
@@ -78,13 +78,13 @@ impl<T: Pod + Ord> RowSorter<T> {
     /// Returns any error of the disk.
     pub fn extend(&mut self, mut rows: &[T]) -> Result<()> {
         while !rows.is_empty() {
-            if self.rows_in_memory.len() == self.most_rows {
+            if self.rows_in_memory.len() == self.max_rows {
                 self.spill()?;
             }
-            let (head, remaining) = rows.split_at(rows.len().min(self.most_rows - self.rows_in_memory.len()));
+            let (head, remaining) = rows.split_at(rows.len().min(self.max_rows - self.rows_in_memory.len()));
             if self.rows_in_memory.capacity() - self.rows_in_memory.len() < head.len() {
                 let capacity =
-                    (2 * self.rows_in_memory.capacity()).clamp(head.len() + self.rows_in_memory.len(), self.most_rows);
+                    (2 * self.rows_in_memory.capacity()).clamp(head.len() + self.rows_in_memory.len(), self.max_rows);
                 self.rows_in_memory.reserve_exact(capacity - self.rows_in_memory.len());
             }
             self.rows_in_memory.extend_from_slice(head);

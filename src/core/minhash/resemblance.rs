@@ -26,7 +26,7 @@ impl Threshold {
     }
 
     /// Returns the minimum number of elements that two sets whose sizes add up to `sum` must share.
-    fn least_shared(self, sum: usize) -> usize {
+    fn required_shared(self, sum: usize) -> usize {
         // shared / (sum - shared) >= t, solved for shared.
         (sum as u128 * u128::from(self.0)).div_ceil(1_000_000 + u128::from(self.0)) as usize
     }
@@ -51,7 +51,7 @@ impl Threshold {
     /// Returns the number of elements in both sets, if it is enough.
     fn shared(self, left: &[u32], right: &[u32]) -> Option<usize> {
         let (smaller, larger) = if left.len() < right.len() { (left, right) } else { (right, left) };
-        let min_shared = self.least_shared(smaller.len() + larger.len()).max(1);
+        let min_shared = self.required_shared(smaller.len() + larger.len()).max(1);
         if smaller.len() < min_shared {
             return None;
         }

@@ -75,7 +75,7 @@ pub fn pass_bits(bytes: u64, in_memory: u64, disk_bytes: u64) -> Option<u32> {
 }
 
 /// Returns the minimum bytes of disk with which the maximum number of passes suffices.
-pub fn least_disk_bytes(bytes: u64, in_memory: u64) -> u64 {
+pub fn required_disk_bytes(bytes: u64, in_memory: u64) -> u64 {
     (bytes >> MAX_PASS_BITS).saturating_sub(in_memory) * 4
 }
 
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(pass_bits(4 * GIB, GIB, 0), Some(2));
         for bytes in [128 * GIB + 64, 200 * GIB, 1000 * GIB, 1 << 60] {
             assert_eq!(pass_bits(bytes, GIB, 4 * GIB), None);
-            assert!(pass_bits(bytes, GIB, least_disk_bytes(bytes, GIB)).is_some());
+            assert!(pass_bits(bytes, GIB, required_disk_bytes(bytes, GIB)).is_some());
         }
     }
 

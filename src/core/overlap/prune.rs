@@ -20,14 +20,14 @@ use super::millionths;
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::overlap::prune::least_shared;
+/// use webtwin_core::overlap::prune::required_shared;
 /// use webtwin_job::OverlapSettings;
 ///
 /// let settings = OverlapSettings { min_resemblance: 0.25, ..OverlapSettings::of_papers(10) };
 /// // A short page must share T chunks, and a long one a quarter of its chunks.
-/// assert_eq!([12, 100].map(|chunks| least_shared(chunks, &settings)), [10, 25]);
+/// assert_eq!([12, 100].map(|chunks| required_shared(chunks, &settings)), [10, 25]);
 /// ```
-pub fn least_shared(chunks: u32, settings: &OverlapSettings) -> u64 {
+pub fn required_shared(chunks: u32, settings: &OverlapSettings) -> u64 {
     let larger = u64::from(chunks) + u64::from(settings.doubt);
     let by_resemblance = (millionths(settings.min_resemblance) * larger).div_ceil(1_000_000);
     by_resemblance.max(u64::from(settings.min_shared)).max(1)
@@ -152,7 +152,7 @@ impl Ranks {
 /// True if a page may be in a similar pair, given the number of its chunks and the number of those
 /// that another page has, too. `chunks` is ignored if no resemblance is required.
 pub fn may_be_similar(shared: u8, chunks: u32, settings: &OverlapSettings) -> bool {
-    u64::from(shared) >= least_shared(chunks, settings).min(255)
+    u64::from(shared) >= required_shared(chunks, settings).min(255)
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ pub struct ProcessHoldings {
 /// Estimates what one of `processes` processes with `workers` workers each will hold, for a total
 /// of `rows` rows, if fingerprints are evenly distributed.
 pub fn holdings(rows: u64, processes: u64, workers: u64) -> ProcessHoldings {
-    let largest = most_rows(rows).min(rows);
+    let largest = max_rows(rows).min(rows);
     let bucket_rows = rows >> BUCKET_BITS;
     let a_writer = WRITING_BYTES * largest + SORTING_BYTES * largest.min(bucket_rows);
     // There are no more writers than ranges.
@@ -78,7 +78,7 @@ pub fn holdings(rows: u64, processes: u64, workers: u64) -> ProcessHoldings {
 }
 
 /// Returns the maximum number of rows of a range, for a total of `rows` rows.
-fn most_rows(rows: u64) -> u64 {
+fn max_rows(rows: u64) -> u64 {
     (rows / RANGES).clamp(MIN_ROWS, CHUNK_ROWS as u64)
 }
 
@@ -203,7 +203,7 @@ fn sum_over_workers(net: &mut Net<'_>, counts: &[u64]) -> Result<Vec<u64>> {
 
 /// Divides the space into spans by the counts of its values.
 fn spans(counts: &[u64]) -> Vec<Span> {
-    let row_limit = most_rows(counts.iter().sum());
+    let row_limit = max_rows(counts.iter().sum());
     let mut spans: Vec<Span> = Vec::new();
     let mut chunks = 0;
     for (value, &rows) in counts.iter().enumerate().filter(|(_, rows)| **rows > 0) {

@@ -171,7 +171,7 @@ pub(super) fn write<R: ResultRow>(
 fn with_parts<'s, R: ResultRow>(
     merged: MergedWorkers<'s, R>,
     parts: &Rc<Cell<Parts>>,
-    most_parts: u64,
+    part_limit: u64,
     mut pace: Pace,
     failures: &Failures,
 ) -> RowStream<'s, (u32, R)> {
@@ -191,7 +191,7 @@ fn with_parts<'s, R: ResultRow>(
             let mut merged = merged.borrow_mut();
             let outcome = merged.as_mut().map_or(Ok(()), |rows| rows.take(&mut batch));
             outcome.unwrap_or_else(|error| failures.notify(error));
-            parts.set(Parts::new(&all_extents, most_parts));
+            parts.set(Parts::new(&all_extents, part_limit));
             let (parts, mut remaining) = (parts.get(), &batch[..]);
             let mut session = output.session(&*capability);
             while let Some(part) = remaining.first().map(|row| parts.part_of(row)) {

@@ -3,7 +3,7 @@
 
 use webtwin_base::error::Error;
 use webtwin_base::error::Result;
-use webtwin_core::overlap::planner::{least_disk_bytes, pass_bits};
+use webtwin_core::overlap::planner::{pass_bits, required_disk_bytes};
 use webtwin_spill::{BLOCK_BYTES, MemoryPool, PARTITION_BYTES, TRANSIT_BYTES, partition_bits};
 
 use crate::shuffle::memory::too_little;
@@ -57,7 +57,7 @@ impl Allowance {
         }
         let workers = pool.workers as usize;
         let fixed = fixed_bytes(pages, workers, row_bytes, has_chunks);
-        let min_bytes = least_bytes(pages, workers, row_bytes, has_chunks);
+        let min_bytes = required_bytes(pages, workers, row_bytes, has_chunks);
         let memory_bytes = pool.memory_bytes.max(min_bytes.min(pool.foreseen_bytes));
         // Bytes that the process holds already.
         let held_bytes = pool.bounds.memory_bytes.saturating_sub(memory_bytes);
@@ -75,7 +75,7 @@ impl Allowance {
         let (rows, in_memory) = (workers * row_bytes, workers * buckets);
         let Some(pass_bits) = pass_bits(rows, in_memory, disk_bytes) else {
             let purpose = "rows of FPrint-DocID that do not fit in memory";
-            return Err(pool.too_much_to_spill(purpose, least_disk_bytes(rows, in_memory)));
+            return Err(pool.too_much_to_spill(purpose, required_disk_bytes(rows, in_memory)));
         };
         Ok(Allowance {
             buckets,
@@ -127,7 +127,7 @@ fn fixed_bytes(pages: usize, workers: usize, row_bytes: u64, has_chunks: bool) -
 }
 
 /// Returns the minimum bytes of a process. A run with less memory is refused.
-pub(crate) fn least_bytes(pages: usize, workers: usize, row_bytes: u64, has_chunks: bool) -> u64 {
+pub(crate) fn required_bytes(pages: usize, workers: usize, row_bytes: u64, has_chunks: bool) -> u64 {
     fixed_bytes(pages, workers, row_bytes, has_chunks) + workers as u64 * (row_bytes / 8).min(MIN_BYTES)
 }
 
@@ -149,7 +149,7 @@ mod tests {
             ..MemoryPool::default()
         };
         let allowance = |pool: &MemoryPool| Allowance::compute(pool, 1_000_000, 1 << 20, u64::MAX, true);
-        let min_bytes = least_bytes(1_000_000, 2, 1 << 20, true);
+        let min_bytes = required_bytes(1_000_000, 2, 1 << 20, true);
         assert!(min_bytes > pool.memory_bytes);
         let Err(error) = allowance(&pool) else { panic!() };
         let Error::MemoryLimit { needed_bytes, allowed_bytes, setting, .. } = error else { panic!("{error}") };

@@ -185,7 +185,7 @@ pub fn similar_pairs(
             + at_rest(net.workers_per_process())
             + PAGE_BYTES * pages as u64;
     let allowed = job.effort.memory_bytes;
-    let min_bytes = held_bytes + least_bytes(keys_bytes) * net.workers_per_process() as u64;
+    let min_bytes = held_bytes + required_bytes(keys_bytes) * net.workers_per_process() as u64;
     if allowed > 0 && min_bytes > allowed {
         return Err(too_little(
             "sets of shingles that are compared, in addition to the pages read".into(),
@@ -236,7 +236,7 @@ pub fn keys_bytes(pages: u64, settings: &Minhash) -> u64 {
 /// Returns the minimum bytes of a process with the content `estimate`, of a crawl of `all_pages`
 /// pages, if all pages are compared; and the bytes of its keys, which are spilled beyond this
 /// minimum.
-pub fn least_of_process(
+pub fn required_of_process(
     estimate: &MemoryEstimate,
     all_pages: u64,
     settings: &Minhash,
@@ -244,7 +244,7 @@ pub fn least_of_process(
     processes: usize,
 ) -> (u64, u64) {
     let keys_bytes = keys_bytes(all_pages, settings) / processes as u64;
-    let worker_bytes = least_bytes(keys_bytes / workers as u64);
+    let worker_bytes = required_bytes(keys_bytes / workers as u64);
     (
         at_rest(workers)
             + estimate.min_local_pages_bytes(workers)
@@ -263,7 +263,7 @@ pub fn enough_bytes(min_bytes: u64) -> u64 {
 /// Returns the minimum bytes of a worker with `keys_bytes` bytes of keys. An eighth of them is for
 /// the open blocks of either kind of buckets, of which there are as many as a power of two allows,
 /// and one bucket of keys takes at most a quarter.
-fn least_bytes(keys_bytes: u64) -> u64 {
+fn required_bytes(keys_bytes: u64) -> u64 {
     (64 * BLOCK_BYTES as u64 * keys_bytes).isqrt().max(MIN_BYTES)
 }
 
@@ -478,7 +478,7 @@ mod tests {
     #[test]
     fn with_minimum_memory_a_bucket_of_keys_takes_at_most_a_quarter() {
         for keys_bytes in [0, 1, 1 << 20, 1 << 27, 3 << 30, 1 << 36] {
-            let share = least_bytes(keys_bytes);
+            let share = required_bytes(keys_bytes);
             let buckets = 1u64 << buckets_bits(keys_bytes, share);
             assert!(buckets * BLOCK_BYTES as u64 <= share / 8 && keys_bytes / buckets <= share / 4, "{keys_bytes}");
         }
@@ -489,12 +489,12 @@ mod tests {
         let memory_of = |pages, bands, workers, processes| {
             let estimate = MemoryEstimate { pages, ..MemoryEstimate::default() };
             let settings = Minhash { bands, rows: 4, ..Job::default().minhash };
-            least_of_process(&estimate, pages, &settings, workers, processes)
+            required_of_process(&estimate, pages, &settings, workers, processes)
         };
         let (min_bytes, keys) = memory_of(10_000_000, 32, 2, 1);
         assert_eq!(keys, 10_000_000 * 32 * 12);
         // The minimum that the step itself checks.
-        assert_eq!(min_bytes - memory_of(0, 32, 2, 1).0, 48 * 10_000_000 + 2 * (least_bytes(keys / 2) - MIN_BYTES));
+        assert_eq!(min_bytes - memory_of(0, 32, 2, 1).0, 48 * 10_000_000 + 2 * (required_bytes(keys / 2) - MIN_BYTES));
         assert!(memory_of(10_000_000, 64, 2, 1).0 > min_bytes && memory_of(10_000_000, 32, 2, 4).0 < min_bytes);
         assert_eq!(memory_of(10_000_000, 32, 2, 4).1, keys / 4);
     }

@@ -29,7 +29,7 @@ use crate::shuffle::page_counts::{pages_by_sum_of_processes, sum_of_processes};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, Page};
 use webtwin_core::overlap::chunk_counts::{ChunkCounter, ChunkCounts};
-use webtwin_core::overlap::planner::{self, CountingMethod, Load, MAX_PASS_BITS, least_disk_bytes, pass_bits};
+use webtwin_core::overlap::planner::{self, CountingMethod, Load, MAX_PASS_BITS, pass_bits, required_disk_bytes};
 use webtwin_core::overlap::prune;
 use webtwin_core::overlap::rows::{FPrintRow, KeyShares};
 use webtwin_core::overlap::{SimilarPair, is_pairwise_similar};
@@ -100,7 +100,7 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
     let with_chunks = with_chunks(settings);
     // All workers use the smallest disk, so that they make the same choice.
     let pool = net.memory.clone();
-    let own_load = (rows, pool.most_disk_bytes());
+    let own_load = (rows, pool.max_disk_bytes());
     let (rows, disk_bytes) = net.all_reduce("number of rows", own_load, |x, y| (x.0 + y.0, x.1.min(y.1)))?;
     let row_bytes = rows / net.peers() as u64 * size_of::<R>() as u64;
     let allowance = Allowance::compute(&pool, pages.count, row_bytes, disk_bytes, with_chunks)?;
@@ -184,7 +184,7 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
                 "{pairs} pairs of pages, with one chunk on {longest} pages (a smaller overlap.max_documents \
                 excludes such chunks)"
             );
-            let pair_bytes = least_disk_bytes(bytes, in_memory).div_ceil(net.processes() as u64);
+            let pair_bytes = required_disk_bytes(bytes, in_memory).div_ceil(net.processes() as u64);
             return Err(pool.too_much_to_spill(&purpose, run_log_bytes + pair_bytes));
         }
         None => MAX_PASS_BITS,

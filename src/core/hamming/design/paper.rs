@@ -62,7 +62,7 @@ fn split(bits: u64, k: u32, splits: &[u32]) -> Vec<u64> {
 }
 
 /// Returns X(f, k, d), the minimum number of tables for 2^d documents if every key must have at
-/// least `least_top_bits` bits, and the splits that reach it, outermost first.
+/// least `min_top_bits` bits, and the splits that reach it, outermost first.
 ///
 /// # Cost
 /// One step for every sequence of splits that matters; microseconds.
@@ -76,7 +76,7 @@ fn split(bits: u64, k: u32, splits: &[u32]) -> Vec<u64> {
 /// // For keys of 28 bits, the other 48 bits are split into four blocks again.
 /// assert_eq!(fewest_tables(64, 3, 34.0, 28.0), (16, vec![4, 4]));
 /// ```
-pub fn fewest_tables(f: u32, k: u32, d: f64, least_top_bits: f64) -> (u64, Vec<u32>) {
+pub fn fewest_tables(f: u32, k: u32, d: f64, min_top_bits: f64) -> (u64, Vec<u32>) {
     // With tau = d - p_min, the condition d - (bits chosen so far) < tau means: bits chosen so far
     // > p_min - epsilon.
     fn go(f: f64, k: u32, d: f64, tau: f64, memo: &mut HashMap<(u64, u64), (u64, Vec<u32>)>) -> (u64, Vec<u32>) {
@@ -104,13 +104,13 @@ pub fn fewest_tables(f: u32, k: u32, d: f64, least_top_bits: f64) -> (u64, Vec<u
     if k == 0 {
         return (1, vec![1]);
     }
-    go(f64::from(f), k, d, d - least_top_bits, &mut HashMap::new())
+    go(f64::from(f), k, d, d - min_top_bits, &mut HashMap::new())
 }
 
 /// Returns the design of [`fewest_tables`] with whole bits, or `None` if no split reaches
-/// `least_top_bits`.
-pub fn recursive(f: u32, k: u32, d: f64, least_top_bits: f64) -> Option<TableDesign> {
-    let (tables, splits) = fewest_tables(f, k, d, least_top_bits);
+/// `min_top_bits`.
+pub fn recursive(f: u32, k: u32, d: f64, min_top_bits: f64) -> Option<TableDesign> {
+    let (tables, splits) = fewest_tables(f, k, d, min_top_bits);
     (tables < 1 << 16).then(|| TableDesign { f, k, keys: split(width_mask(f), k, &splits) })
 }
 
