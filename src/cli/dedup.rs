@@ -148,9 +148,9 @@ impl Args {
         };
         if bands.permutations() > 1 << 16 {
             let BandLayout { bands, rows } = bands;
-            let most = 1 << 16;
+            let max_product = 1 << 16;
             return Err(Error::Usage(format!(
-                "--bands {bands} and --rows {rows}: their product must be at most {most}"
+                "--bands {bands} and --rows {rows}: their product must be at most {max_product}"
             )));
         }
         let near = NearSettings { shingling: self.shingle, threshold, bands };

@@ -239,14 +239,14 @@ fn rounds(job: &Job, counts: &CrawlCounts, machines: &Machines) -> u64 {
     // they are sent.
     let are_many = PAGE_PLACE_BYTES * pages / machines.peers() > PARTITION_BYTES;
     let message = if are_many && context_pairs::is_asked_for(job) { PARTITIONED_ROW } else { 0 };
-    let (counted, by) = match (job.kind, job.similar.by) {
+    let (sum_count, counters) = match (job.kind, job.similar.by) {
         // The workers of a process count together, but those of a study by themselves.
         (JobKind::Study, _) => (1, machines.peers() as usize),
         (_, Measure::Overlap | Measure::Both) => (2, machines.count),
         _ => (0, 1),
     };
-    let is_long = !page_counts::is_short(pages as usize * size_of::<u32>(), by);
-    let added = if by > 1 && is_long { SUMS * counted } else { 0 };
+    let is_long = !page_counts::is_short(pages as usize * size_of::<u32>(), counters);
+    let added = if counters > 1 && is_long { SUMS * sum_count } else { 0 };
     let without_context = usize::from(!context_pairs::is_asked_for(job));
     let merged = match machines.count {
         1 => 0,
