@@ -167,7 +167,7 @@ fn minimum_memory_yields_the_same_pairs_through_the_disk() {
         let bounded = move |net: &mut Net| of_table(net, &table(), pool(needed_bytes), method);
         let mut got = Vec::new();
         for (pairs, work) in results(&ClusterLayout::local(2), bounded) {
-            assert!(work.spilled_bytes > 1_000_000, "{}: {} bytes spilled", work.why, work.spilled_bytes);
+            assert!(work.spilled_bytes > 1_000_000, "{}: {} bytes spilled", work.reason, work.spilled_bytes);
             got.extend(pairs);
         }
         got.sort_unstable();

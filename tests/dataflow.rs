@@ -289,7 +289,7 @@ proptest! {
                 let crawl = crawl_of(net, &mut local_pages)?;
                 let seeds = HashSet::new();
                 let links = links::resolve(net, &mut local_pages, &crawl)?;
-                let from_elsewhere = links::from_elsewhere(net, &links)?;
+                let from_elsewhere = links::count_incoming(net, &links)?;
                 let mut through =
                     Reachability::gather_in_parts(net, &crawl, &links, &from_elsewhere, &seeds, bits)?;
                 let depths = through.depths(net, &crawl)?;
@@ -415,9 +415,9 @@ proptest! {
             }
             let hosts = &crawl.directory.hosts;
             let mut pages = Vec::new();
-            crawl.pages.each(|row| {
+            crawl.pages.for_each(|row| {
                 let [title, domain, path] = [row.title(), domain_of(row.url()), path(row.url())].map(String::from);
-                let (rest, chunks) = (row.rest(), Vec::new());
+                let (rest, chunks) = (row.rare_fields(), Vec::new());
                 let doc_ids = [row.doc_id, rest.canonical];
                 let (host, notice, exact) = (hosts[row.page], rest.notice, row.exact);
                 pages.push((row.page, ViewPage { host, domain, path, title, notice, doc_ids, exact, chunks }));
@@ -530,7 +530,7 @@ proptest! {
             let exact_pairs = exact_pairs(net, &crawl)?;
             let links = links::resolve(net, &mut local_pages, &crawl)?;
             let pairs_found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, &job)?;
-            let projected = crawl.pages.map(|row| (row.page, row.rest().projected)).collect::<Result<Vec<_>>>()?;
+            let projected = crawl.pages.map(|row| (row.page, row.rare_fields().projected)).collect::<Result<Vec<_>>>()?;
             Ok(((pairs_found.pairs, pairs_found.counts, pairs_found.parts), (projected, links.read(0..links.len())?, exact_pairs.take()?), crawl.directory.clone()))
         });
         let gathered = |of: &dyn Fn(usize) -> Vec<(Page, Page)>| {

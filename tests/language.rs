@@ -1,10 +1,12 @@
-//! Keeps to the language guide: words of the glossary, first words of doc comments, names of types and functions, width of lines.
+//! Keeps to the language guide: words of the glossary, first words of doc comments, names of types
+//! and functions, width of lines.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Words that are private idiom in comments and documents, and what to write instead. Only words without a legitimate sense here:
-/// "all", "left", "room", "beside", "share", "look", "word" and "record" are common English and are left to reviewers.
+/// Words that are private idiom in comments and documents, and what to write instead. Only words
+/// without a legitimate sense here: "all", "left", "room", "beside", "share", "look", "word" and
+/// "record" are common English and are left to reviewers.
 const WORDS: [(&str, &str); 24] = [
     ("told", "reported, sent, returned"),
     ("tell", "report, send, distinguish"),
@@ -60,7 +62,59 @@ const NO_TYPES: [&str; 40] = [
     "Told", "What",
 ];
 
-/// Types of one name in several modules. Each command has its arguments; clap and the module prefix name them.
+/// Pronouns, particles and participles that name no binding of a statement in `src`, and what to
+/// use instead. A closure of one line may have a short name.
+const NO_BINDINGS: [(&str, &str); 46] = [
+    ("across", "a noun"),
+    ("alike", "`is_same_...`, `partitioning`"),
+    ("alone", "a noun"),
+    ("apart", "`is_separate`, `separation`"),
+    ("around", "`context`"),
+    ("at_once", "`batch_rows`, `rows_per_batch`"),
+    ("behind", "a noun"),
+    ("beside", "a noun"),
+    ("beyond", "`excess`, `is_beyond_...`"),
+    ("counted", "`counts`, `pair_counts`"),
+    ("dealt", "`assignment`, `distributed_rows`"),
+    ("each", "`visit`, or the noun"),
+    ("few", "`max_...`, `smaller`"),
+    ("folded", "`folded_text`"),
+    ("gathered", "a noun"),
+    ("given", "`input`, `requested_...`"),
+    ("having", "a noun"),
+    ("here", "`own_...`, `local_...`"),
+    ("instead", "`replacement`, `alternative`"),
+    ("left_out", "`omitted`, `is_left_out`"),
+    ("listed", "`files`, `entry`"),
+    ("many", "`max_...`, `larger`"),
+    ("met", "a noun"),
+    ("mine", "`own_...`, `local_...`"),
+    ("most", "`max_...`"),
+    ("much", "a noun"),
+    ("needed", "`needed_bytes`, `requirement`"),
+    ("on_the_way", "`rows_in_flight`"),
+    ("own", "`own_...`"),
+    ("put", "`put_...`, `write`"),
+    ("reached", "`reachable`"),
+    ("resolved", "a noun"),
+    ("sent", "`sent_rows`, `row_count`"),
+    ("settled", "`deduplicated`"),
+    ("shown", "a noun"),
+    ("something", "name it"),
+    ("taken", "`taken_bytes`, `count`"),
+    ("taken_out", "`removed_pages`"),
+    ("theirs", "`other_...`, `peer_...`"),
+    ("these", "the noun"),
+    ("those", "the noun"),
+    ("to_come", "`held_capability`, `remaining_...`"),
+    ("told", "`report`"),
+    ("twice", "`repeated`, `duplicates`"),
+    ("whatever", "`is_unconditional`, a noun"),
+    ("who", "`peer`, a noun"),
+];
+
+/// Types of one name in several modules. Each command has its arguments; clap and the module prefix
+/// name them.
 const SHARED_TYPES: [&str; 3] = ["Args", "Command", "CommandLine"];
 
 /// Characters in a line of prose.
@@ -75,7 +129,6 @@ fn files(folder: &Path, ending: &str, into: &mut Vec<PathBuf>) {
         }
     }
 }
-
 /// Returns the lines of all sources as (path, number, line), except for this file, which contains the words.
 fn lines() -> Vec<(String, usize, String)> {
     let mut paths = Vec::new();
@@ -206,6 +259,50 @@ fn types_are_unique_nouns_and_no_public_function_is_called_of() {
         violations.push(format!("{}: type `{name}` again; rename the less central one", places.join(", ")));
     }
     fail_if_any(&violations);
+}
+
+/// Names that a `let`, `if let`, `while let` or `for` at the beginning of a line binds on that
+/// line.
+fn bindings(line: &str) -> Vec<String> {
+    let code = code(line);
+    let statement = code.trim_start().trim_start_matches("} ").trim_start_matches("else ").trim_start_matches("&& ");
+    let pattern = match statement.strip_prefix("for ") {
+        Some(pattern) => pattern.split(" in ").next(),
+        None => {
+            let statement = statement.trim_start_matches("if ").trim_start_matches("while ");
+            statement.strip_prefix("let ").and_then(|pattern| pattern.split(" = ").next())
+        }
+    };
+    let pattern = pattern.unwrap_or_default();
+    // The type of a name follows it after a colon; the name of a field precedes its binding.
+    let pattern = if pattern.contains('{') { pattern } else { pattern.split(": ").next().unwrap() };
+    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+    let mut words = pattern.split_inclusive(|c: char| !is_letter(c) && c != ':').collect::<Vec<_>>();
+    words.retain(|word| !word.trim_end().ends_with(':'));
+    words.iter().map(|word| word.trim_matches(|c| !is_letter(c)).to_owned()).collect()
+}
+
+#[test]
+fn bindings_are_nouns() {
+    let mut found = Vec::new();
+    for (path, number, line) in lines().into_iter().filter(|line| line.0.starts_with("src/")) {
+        for name in bindings(&line) {
+            if let Some((word, instead)) = NO_BINDINGS.iter().find(|(word, _)| *word == name) {
+                found.push(format!("{path}:{number}: binding `{word}`; name it by a noun, such as {instead}"));
+            }
+        }
+    }
+    fail_if_any(&found);
+}
+
+#[test]
+fn bindings_of_statements_are_seen() {
+    let names = |line: &str| bindings(line).into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>();
+    assert_eq!(names("    let mut told: Vec<u8> = of(mine);"), ["mut", "told"]);
+    assert_eq!(names("} else if let Some(told) = mine {"), ["Some", "told"]);
+    assert_eq!(names("for (told, _) in &mine {"), ["told", "_"]);
+    assert_eq!(names("let Report { told: report, .. } = mine;"), ["Report", "report"]);
+    assert_eq!(names("rows.map(|told| told.len())"), [""; 0]);
 }
 
 #[test]

@@ -79,7 +79,7 @@ proptest! {
                 let clusters = TrivialClusters { labels, sizes: &SetSizes::count(labels) };
                 let (rows, merging) =
                     of_clusters(net, &links, hosts, clusters, before.take(), &job.clusters)?;
-                rows_found = (rows.all()?.into_owned(), merging.blocks().flat_map(Result::unwrap).map(<(Page, Page)>::from).collect::<Vec<_>>());
+                rows_found = (rows.all_rows()?.into_owned(), merging.blocks().flat_map(Result::unwrap).map(<(Page, Page)>::from).collect::<Vec<_>>());
                 before = Some(PriorLinks::new(net, rows, merging, [&labels[..], &now[..]])?);
             }
             Ok(rows_found)

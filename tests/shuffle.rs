@@ -9,7 +9,7 @@ use webtwin::dataflow::shuffle::memory;
 use webtwin::dataflow::shuffle::page_counts::{self, SHORT_BYTES};
 use webtwin::dataflow::shuffle::page_ranges::PageRanges;
 use webtwin::dataflow::sinks::resemblance::{PageChunks, Resemblance, with_kept};
-use webtwin::engine::{AT_ONCE_BYTES, Net, run};
+use webtwin::engine::{IMMEDIATE_BYTES, Net, run};
 use webtwin::error::Result;
 use webtwin::ids::{ClusterId, Number, Page, splitmix64};
 use webtwin::job::Job;
@@ -46,7 +46,7 @@ const LENGTHS: [usize; 4] = [0, 50, SHORT_BYTES, SHORT_BYTES + 3];
 fn broadcast_rows_arrive_in_the_order_of_workers() {
     // Rows of four bytes on up to four workers: in one message, in several blocks or in one block,
     // and above the limit.
-    let at_once = AT_ONCE_BYTES / 4 / 4;
+    let at_once = IMMEDIATE_BYTES / 4 / 4;
     for lengths in [[50, 0, 7, 1], [at_once, 9, at_once + 1, 4 * at_once + 1]] {
         let rows = move |worker: usize| (0..lengths[worker] as u32).map(move |row| row ^ (worker as u32) << 24);
         for workers in everywhere(move |net| net.broadcast("rows", rows(net.index()).collect())) {
@@ -252,7 +252,7 @@ fn resemblance_to_the_keeper_is_the_same_for_any_distribution_of_chunks() {
             assert!(resemblances.iter().all(|row| asks(row.0) == net.index()));
             Ok(resemblances)
         }) {
-            let values_of = |(page, found): (Page, Resemblance)| (page, (found.share(), found.contained()));
+            let values_of = |(page, found): (Page, Resemblance)| (page, (found.share(), found.containment()));
             let mut all: Vec<_> = workers.into_iter().flatten().map(values_of).collect();
             all.sort_unstable_by_key(|row| row.0);
             assert_eq!(all.len(), expected.len());
@@ -308,7 +308,7 @@ fn rows_are_returned_in_page_order_with_any_memory() {
             let mut job = Job::default();
             job.effort.memory_bytes = memory_bytes;
             everywhere(move |net| {
-                net.memory = memory::beside(net, 0, &job.effort);
+                net.memory = memory::remaining_budget(net, 0, &job.effort);
                 let row = |n: u64| [splitmix64(n) % pages as u64, splitmix64(n + 7)];
                 let mut ranges = PageRanges::new(net, pages, rows, 1);
                 (0..rows).map(row).try_for_each(|row| ranges.push(row[0] as usize, row))?;
@@ -320,7 +320,7 @@ fn rows_are_returned_in_page_order_with_any_memory() {
                 let mut ranges = PageRanges::new(net, pages, rows, 1);
                 (0..rows).map(row).try_for_each(|row| ranges.push(row[0] as usize, row))?;
                 let (mut next, mut count) = (0, 0);
-                ranges.each(net, |places, rows| {
+                ranges.for_each(net, |places, rows| {
                     assert!(places.start == next && rows.iter().all(|row| places.contains(&(row[0] as usize))));
                     (next, count) = (places.end, count + rows.len() as u64);
                     Ok(())

@@ -11,7 +11,7 @@ use webtwin::job::resolve;
 use webtwin::overlap::prune::PageSet;
 use webtwin::study::matches::DocumentMatch;
 use webtwin::study::paragraphs::{mark, whole};
-use webtwin::study::report::{Findings, NEAR, near, tables};
+use webtwin::study::report::{Findings, NEAR_PERCENTAGES, near, tables};
 use webtwin::study::steps::by_steps;
 
 use crate::support::program::{fail, files, succeed};
@@ -69,7 +69,7 @@ proptest! {
         let same: Vec<Page> = texts.iter().zip(Page::first(pages)).map(|(text, page)| {
             if text.is_empty() { page } else { *first.entry(marks(text)).or_insert(page) }
         }).collect();
-        let (mut matches, mut sets) = (Vec::new(), NEAR.map(|_| UnionFind::new(pages)));
+        let (mut matches, mut sets) = (Vec::new(), NEAR_PERCENTAGES.map(|_| UnionFind::new(pages)));
         let with_text = || Page::first(pages).zip(&texts).filter(|(_, text)| !text.is_empty());
         for (d, left) in with_text() {
             for (e, right) in with_text().filter(|&(e, _)| e != d) {
@@ -81,7 +81,7 @@ proptest! {
                 let shared = left.iter().filter(|paragraph| {
                     left_over.iter().position(|other| other == *paragraph).map(|at| left_over.remove(at)).is_some()
                 }).count();
-                for (sets, percent) in sets.iter_mut().zip(NEAR) {
+                for (sets, percent) in sets.iter_mut().zip(NEAR_PERCENTAGES) {
                     if shared * 100 >= percent as usize * left.len().max(right.len()) {
                         sets.union(d.0, e.0);
                     }
@@ -95,7 +95,7 @@ proptest! {
         for (at, &first) in in_steps.labels.iter().enumerate() {
             sets.iter_mut().for_each(|sets| _ = sets.union(pages_of[at].0, pages_of[first].0));
         }
-        for (sets, (got, percent)) in sets.into_iter().zip(got_near.iter().zip(NEAR)) {
+        for (sets, (got, percent)) in sets.into_iter().zip(got_near.iter().zip(NEAR_PERCENTAGES)) {
             let labels: Vec<Page> = sets.labels().into_iter().map(Page).collect();
             prop_assert_eq!(got, &near(&labels, &documents, percent));
         }
@@ -106,7 +106,7 @@ proptest! {
         }
         prop_assert!(seed.is_none() || seed == *got_seed);
         prop_assert_eq!(reach.connected, reached.count());
-        let findings = Findings { same: &same, matches: &matches, documents: &documents, reached: &reached, steps };
+        let findings = Findings { same_text: &same, matches: &matches, documents: &documents, reachable: &reached, steps };
         prop_assert_eq!(got_tables, &tables(&findings));
     }
 }

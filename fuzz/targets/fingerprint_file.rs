@@ -38,7 +38,7 @@ fn forged(coder: Coder, f: u32, rest: &[u8]) {
     let count = u64::from(count);
     let about = ChunkHeader { f, coder, recipe: "fuzzed".into(), count, first: 0, last: 0, doc_ids: false };
     let sections = [unused, directory, &[], rest, &[]];
-    let kind = FileKind { magic: b"wt-fprnt", format: FORMAT, what: "a fingerprint file", remedy: "" };
+    let kind = FileKind { magic: b"wt-fprnt", format: FORMAT, description: "a fingerprint file", remedy: "" };
     let bytes = [&head(kind, &about, &sections)[..], &sections.concat()].concat();
     let Ok(file) = FingerprintFile::open("fuzzed", Arc::new(Bytes(bytes))) else { return };
     look(&file);
@@ -63,7 +63,7 @@ fn written(coder: Coder, f: u32, rest: &[u8], with_doc_ids: bool) {
         let result = other.decode_all(&mut rows);
         assert!(result.is_err() || rows == fingerprints, "damage changes fingerprints without an error");
         let doc_ids = file.doc_ids(0..rows.len().min(fingerprints.len()));
-        let others = other.doc_ids(0..fingerprints.len().min(other.about().count as usize));
+        let others = other.doc_ids(0..fingerprints.len().min(other.header().count as usize));
         assert!(result.is_err() || others.is_err() || others.ok() == doc_ids.ok(), "damage changes doc ids without an error");
         assert!(other.verify().is_err() || bytes.starts_with(&whole), "damage is not detected");
     }
@@ -74,7 +74,7 @@ fn written(coder: Coder, f: u32, rest: &[u8], with_doc_ids: bool) {
 fn look(file: &FingerprintFile) -> Option<(Vec<u64>, Vec<DocId>)> {
     let mut fingerprints = Vec::new();
     file.decode_all(&mut fingerprints).ok()?;
-    assert_eq!(fingerprints.len() as u64, file.about().count);
+    assert_eq!(fingerprints.len() as u64, file.header().count);
     let (mut by_block, mut rows) = (Vec::new(), Vec::new());
     for block in 0..file.blocks() {
         file.decode_block(block, &mut rows).expect("a block of a readable file can be read");

@@ -5,7 +5,7 @@
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use webtwin_engine::frames::{Frame, FrameReader, FrameWriter, LONGEST, Session};
+use webtwin_engine::frames::{Frame, FrameReader, FrameWriter, MAX_PAYLOAD_BYTES, Session};
 use webtwin_engine::handshake::{Arrival, ConnectionPurpose, accept, dial};
 use webtwin_engine::key::ClusterKey;
 use webtwin_fuzz::{connection, damaged, first, identity, key};
@@ -45,7 +45,7 @@ fuzz_target!(|data: &[u8]| {
         let (what, length) = match byte {
             0 => (Frame::End, 0),
             1 => (Frame::Alive, 0),
-            2 => (Frame::Payload, LONGEST),
+            2 => (Frame::Payload, MAX_PAYLOAD_BYTES),
             byte => (Frame::Payload, usize::from(byte) - 2),
         };
         let payload = vec![byte; length];
@@ -55,7 +55,7 @@ fuzz_target!(|data: &[u8]| {
     let arrived = damaged(&bytes, changes);
     let same = bytes.iter().zip(&arrived).take_while(|(x, y)| x == y).count();
     let (mut reader, mut from) = (FrameReader::new(there, 0), &arrived[..]);
-    let (mut scratch, mut aside) = (vec![0; LONGEST + 16], Vec::new());
+    let (mut scratch, mut aside) = (vec![0; MAX_PAYLOAD_BYTES + 16], Vec::new());
     for (number, (end, what, was)) in sent_frames.into_iter().enumerate() {
         let into = if number % 2 == 0 { &mut scratch[..] } else { &mut [] };
         match reader.next(&mut from, into, &mut aside) {

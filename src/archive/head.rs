@@ -11,7 +11,7 @@
 //! 3. End with an empty line.
 
 /// Prefix of the names of fields that this program adds.
-pub const OURS: &[u8] = b"webtwin-";
+pub const FIELD_PREFIX: &[u8] = b"webtwin-";
 
 /// Name of the field with a line of the original head.
 const LINE: &str = "Webtwin-Line";
@@ -65,7 +65,9 @@ impl<'h> RewritableHead<'h> {
 
     /// True if the head has a field that this program adds.
     pub fn has_ours(&self) -> bool {
-        self.lines.iter().any(|line| line.len() >= OURS.len() && line[..OURS.len()].eq_ignore_ascii_case(OURS))
+        self.lines.iter().any(|line| {
+            line.len() >= FIELD_PREFIX.len() && line[..FIELD_PREFIX.len()].eq_ignore_ascii_case(FIELD_PREFIX)
+        })
     }
 
     /// Returns the head with the lines `added` in place of those of the fields in `gone`, at least

@@ -97,7 +97,7 @@ impl RecordCopies {
 }
 
 /// Added to the rank of a record of an older archive, so that it precedes all others.
-pub(super) const OLDER: i64 = i64::MIN / 2;
+pub(super) const OLDER_RANK: i64 = i64::MIN / 2;
 
 /// Finds the copies. Among the records with one key, the first whose name allows references to it
 /// holds the payload, and all later ones are copies. Each copy is passed to `look`. Also returns
@@ -134,10 +134,10 @@ pub(super) fn copies(
 }
 
 /// Rank of a record that holds its payload.
-pub(super) const HOLDS: i64 = 0;
+pub(super) const HOLDER_RANK: i64 = 0;
 
 /// Rank of a record that needs a payload.
-pub(super) const WANTS: i64 = 1;
+pub(super) const REFERENCE_RANK: i64 = 1;
 
 /// Assigns each record that needs a payload to the first record that holds it. Also returns the
 /// first record, by key, whose payload no record holds.
@@ -153,7 +153,7 @@ pub(super) fn holders(
     let mut missing = None;
     rows.by_key(|rows| {
         let of = rows[0];
-        if of.rank == WANTS {
+        if of.rank == REFERENCE_RANK {
             missing.get_or_insert(of);
             return Ok(());
         }
@@ -163,7 +163,7 @@ pub(super) fn holders(
             offset: row.offset,
             of_offset: of.offset,
         };
-        rows.iter().filter(|row| row.rank == WANTS).try_for_each(|row| copies.push(copy(row)))
+        rows.iter().filter(|row| row.rank == REFERENCE_RANK).try_for_each(|row| copies.push(copy(row)))
     })?;
     Ok((copies, missing))
 }
@@ -232,7 +232,7 @@ mod tests {
                 }
                 for row in &group[1..] {
                     let copy = RecordCopy { file: row.file, of_file: of.file, offset: row.offset, of_offset: of.offset };
-                    if of.rank == HOLDS && row.rank == WANTS {
+                    if of.rank == HOLDER_RANK && row.rank == REFERENCE_RANK {
                         held.push(copy);
                     }
                 }
@@ -248,7 +248,7 @@ mod tests {
             prop_assert_eq!((all(&found), kept_of_found), (plain, kept));
             let (found, missing) = holders(pushed(), 900, &effort(memory_bytes)).unwrap();
             prop_assert_eq!(all(&found), held);
-            prop_assert_eq!(missing.is_some(), groups.values().any(|group| group[0].rank == WANTS));
+            prop_assert_eq!(missing.is_some(), groups.values().any(|group| group[0].rank == REFERENCE_RANK));
         }
     }
 }

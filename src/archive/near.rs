@@ -13,7 +13,7 @@ use webtwin_results::pages::PageTable;
 use webtwin_storage::location::{seen_from_anywhere, working_folder};
 
 /// Maximum size of a block, and of the payload that it is compared with, in bytes.
-pub(super) const MOST_BYTES: u64 = 16 << 20;
+pub(super) const MAX_BYTES: u64 = 16 << 20;
 
 /// Binary logarithms of the minimum and maximum window. The maximum window covers a block and its
 /// base.

@@ -8,14 +8,14 @@ use webtwin_pages::fetch_time;
 use webtwin_pages::warc::stored::values;
 
 /// Fields that occur exactly once in a record that may become a reference or be referred to.
-const ONCE: [&str; 5] = ["WARC-Type", "WARC-Target-URI", "WARC-Date", "WARC-Record-ID", "Content-Length"];
+const REQUIRED_FIELDS: [&str; 5] = ["WARC-Type", "WARC-Target-URI", "WARC-Date", "WARC-Record-ID", "Content-Length"];
 
 /// Fields that occur at most once in such a record.
-const AT_MOST_ONCE: [&str; 3] = ["WARC-Payload-Digest", "WARC-Block-Digest", "Content-Type"];
+const OPTIONAL_FIELDS: [&str; 3] = ["WARC-Payload-Digest", "WARC-Block-Digest", "Content-Type"];
 
 /// Fields that do not occur in such a record, because its payload would be a part of another one or
 /// the record already a reference.
-const NEVER: [&str; 8] = [
+const FORBIDDEN_FIELDS: [&str; 8] = [
     "WARC-Truncated",
     "WARC-Segment-Number",
     "WARC-Segment-Origin-ID",
@@ -46,9 +46,9 @@ impl<'h> PayloadRecord<'h> {
     pub(crate) fn parse(head: &'h [u8], http: &[u8]) -> Option<PayloadRecord<'h>> {
         let bytes = head;
         let head = RewritableHead::parse(bytes)?;
-        let once = ONCE.iter().all(|name| head.only(name).is_some());
-        let at_most_once = AT_MOST_ONCE.iter().all(|name| head.values(name).count() < 2);
-        let never = NEVER.iter().all(|name| head.values(name).next().is_none());
+        let once = REQUIRED_FIELDS.iter().all(|name| head.only(name).is_some());
+        let at_most_once = OPTIONAL_FIELDS.iter().all(|name| head.values(name).count() < 2);
+        let never = FORBIDDEN_FIELDS.iter().all(|name| head.values(name).next().is_none());
         if !(once && at_most_once && never) || head.has_ours() {
             return None;
         }

@@ -17,16 +17,16 @@ const PAYLOAD: &str = "Webtwin-Payload";
 const SHA256: &str = "sha256:";
 
 /// Fields of a record that are not valid for its revisit.
-const GONE: [&str; 4] = ["WARC-Type", "Content-Length", "WARC-Payload-Digest", "WARC-Block-Digest"];
+const INVALID_FIELDS: [&str; 4] = ["WARC-Type", "Content-Length", "WARC-Payload-Digest", "WARC-Block-Digest"];
 
 /// Added field with the digest of the payload that is the base of a difference.
 const BASE: &str = "Webtwin-Base";
 
 /// Added field with the position of a difference in the file of differences: offset and length.
-const NEAR: &str = "Webtwin-Near";
+const NEAR_FIELD: &str = "Webtwin-Near";
 
 /// Fields of a record that are not valid for the record that replaces a near-copy.
-const GONE_NEAR: [&str; 5] =
+const INVALID_FIELDS_NEAR: [&str; 5] =
     ["WARC-Type", "Content-Type", "Content-Length", "WARC-Payload-Digest", "WARC-Block-Digest"];
 
 /// Returns the digest of the payload that a rewritten record refers to, or `None` if the record is
@@ -38,7 +38,7 @@ pub(super) fn payload_wanted(head: &RewritableHead) -> Option<[u8; 32]> {
 
 /// Returns the range in the file of differences, if the record replaces a near-copy.
 pub(super) fn difference(head: &RewritableHead) -> Option<Range<u64>> {
-    let (offset, length) = std::str::from_utf8(head.only(NEAR)?).ok()?.split_once(' ')?;
+    let (offset, length) = std::str::from_utf8(head.only(NEAR_FIELD)?).ok()?.split_once(' ')?;
     let offset: u64 = offset.parse().ok()?;
     Some(offset..offset.checked_add(length.parse().ok()?)?)
 }
@@ -99,7 +99,7 @@ pub(super) fn revisit(of: &PayloadRecord, http: &[u8], original: &Original, dige
         ("Content-Length", http.len().to_string()),
         (PAYLOAD, format!("{SHA256}{}", HEXLOWER.encode(&digests.0))),
     ]);
-    of.head.rewritten(&GONE, &lines)
+    of.head.rewritten(&INVALID_FIELDS, &lines)
 }
 
 /// Returns the head and block of the record that replaces a near-copy: a `metadata` record with the
@@ -114,13 +114,13 @@ pub(super) fn note(
     let (uri, date) = (first("WARC-Target-URI"), first("WARC-Date"));
     let block = format!("near-copy-of: {}\r\nnear-copy-of-date: {date}\r\n", without_brackets(&uri)).into_bytes();
     let head = of.head.rewritten(
-        &GONE_NEAR,
+        &INVALID_FIELDS_NEAR,
         &[
             ("WARC-Type", "metadata".into()),
             ("Content-Type", "application/warc-fields".into()),
             ("Content-Length", block.len().to_string()),
             (BASE, format!("{SHA256}{}", HEXLOWER.encode(payload))),
-            (NEAR, format!("{offset} {length}")),
+            (NEAR_FIELD, format!("{offset} {length}")),
         ],
     );
     (head, block)

@@ -221,7 +221,7 @@ impl FileWriter<'_> {
     ) -> Result<Option<Vec<u8>>> {
         let differences = opened(&self.from.join(&differences_path(&self.file.path))?)?;
         let length = values(head, "Content-Length").concat().parse().ok();
-        let Some(length) = length.filter(|&length: &usize| length as u64 <= near::MOST_BYTES) else { return Ok(None) };
+        let Some(length) = length.filter(|&length: &usize| length as u64 <= near::MAX_BYTES) else { return Ok(None) };
         let mut base = Vec::new();
         let mut payload = Payload { member: &mut base, fingerprint: &mut Fingerprint::default(), written: Ok(()) };
         stored_records(open, holder)?.read(offset, &mut payload)?;

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use super::cdxj::{self, CopiedRecords, INDEX, ReplacedRecord, push_line};
 use super::inputs::WarcInput;
 use super::matches::{RecordCopies, RecordCopy};
-use super::near::{self, InputPosition, MOST_BYTES, NearCopies};
+use super::near::{self, InputPosition, MAX_BYTES, NearCopies};
 use super::pack::Packer;
 use super::record::PayloadRecord;
 use super::references::{Original, differences_path, note, revisit};
@@ -33,7 +33,7 @@ use webtwin_storage::open::{OpenFile, open_pinned};
 use webtwin_storage::output::{Attempt, random_id};
 
 /// Maximum number of original heads that a thread caches.
-const REMEMBERED: usize = 1 << 12;
+const MAX_CACHED_HEADS: usize = 1 << 12;
 
 /// Name and version of the form of rewritten records, as stored in the manifest.
 pub(super) const RECIPE: (&str, &str) = ("archive", "revisits with Webtwin-Line, version 1");
@@ -320,7 +320,7 @@ impl Rewriter<'_> {
         (of, record, taken): (&PayloadRecord, &StoredRecord, Taken),
         (base_file, base_offset): InputPosition,
     ) -> Result<()> {
-        let Some(block) = taken.block.filter(|block| block.len() as u64 <= MOST_BYTES) else { return Ok(()) };
+        let Some(block) = taken.block.filter(|block| block.len() as u64 <= MAX_BYTES) else { return Ok(()) };
         let file = &self.files[base_file as usize];
         let open = open_pinned(&file.location, &file.stamp)?;
         let mut base = Taken { block: Some(Vec::new()), ..Taken::default() };
@@ -329,7 +329,7 @@ impl Rewriter<'_> {
         let kind = values(&found.head, "WARC-Type").concat().to_ascii_lowercase();
         // A base must hold its payload itself, because a restored near-copy needs it.
         let holds = found.payload_bytes > 0 && ["response", "resource"].contains(&kind.as_str());
-        if base_block.len() as u64 > MOST_BYTES || !holds {
+        if base_block.len() as u64 > MAX_BYTES || !holds {
             return Ok(());
         }
         let payload = &base_block[found.http.len()..];
@@ -378,7 +378,7 @@ impl Rewriter<'_> {
         let head = stored_records(&*open, file)?.head(place.1)?;
         let is_ambiguous = |name: u64| self.ambiguous.binary_search(&name).is_ok();
         let original = Original::parse(&head, is_ambiguous).ok_or_else(|| changed(file, place.1))?;
-        if known.len() == REMEMBERED {
+        if known.len() == MAX_CACHED_HEADS {
             known.clear();
         }
         known.insert(place, original.clone());
@@ -416,7 +416,7 @@ impl ByteReceiver for Taken {
         self.sha256.update(bytes);
         self.sha1.update(bytes);
         // Blocks may exceed the limit, which marks them as too long.
-        if let Some(block) = self.block.as_mut().filter(|block| block.len() as u64 <= MOST_BYTES) {
+        if let Some(block) = self.block.as_mut().filter(|block| block.len() as u64 <= MAX_BYTES) {
             block.extend_from_slice(bytes);
         }
     }

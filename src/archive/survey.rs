@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::ArchiveEffort;
 use super::head::RewritableHead;
 use super::inputs::WarcInput;
-use super::matches::{HOLDS, KeyedRecord, KeyedRecords, OLDER, WANTS};
+use super::matches::{HOLDER_RANK, KeyedRecord, KeyedRecords, OLDER_RANK, REFERENCE_RANK};
 use super::names::RecordNames;
 use super::record::{self, PayloadRecord, key, referred};
 use super::references::payload_wanted;
@@ -218,7 +218,7 @@ impl Surveyor<'_> {
         let stays = record.payload_bytes == 0 || self.is_plain && self.surveyed.others > 0;
         let candidate = PayloadRecord::parse(&record.head, &record.http).filter(|_| !stays);
         let row = candidate.map(|candidate| {
-            let rank = candidate.seconds + if is_older { OLDER } else { 0 };
+            let rank = candidate.seconds + if is_older { OLDER_RANK } else { 0 };
             KeyedRecord { name: candidate.place_name(), ..self.row(record, candidate.key(payload), rank) }
         });
         let held = match &row {
@@ -243,11 +243,11 @@ impl Surveyor<'_> {
                 );
                 Error::input(self.file.location.name(), place)
             })?;
-            return Ok(Some(self.row(record, key(&wanted), WANTS)));
+            return Ok(Some(self.row(record, key(&wanted), REFERENCE_RANK)));
         }
         let kind = values(&record.head, "WARC-Type").concat().to_ascii_lowercase();
         let holds = record.payload_bytes > 0 && ["response", "resource"].contains(&kind.as_str());
-        Ok(holds.then(|| self.row(record, key(payload), HOLDS)))
+        Ok(holds.then(|| self.row(record, key(payload), HOLDER_RANK)))
     }
 
     fn row(&self, record: &StoredRecord, key: super::record::PayloadKey, rank: i64) -> KeyedRecord {

@@ -11,17 +11,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::error::{Error, Result};
 
 /// True if all messages are JSON, one object per line.
-static IN_JSON: AtomicBool = AtomicBool::new(false);
+static IS_JSON: AtomicBool = AtomicBool::new(false);
 
 /// Switches all later messages to JSON, including those of panics.
 pub fn use_json() {
-    IN_JSON.store(true, Ordering::Relaxed);
+    IS_JSON.store(true, Ordering::Relaxed);
     std::panic::set_hook(Box::new(|panic| notify(format_args!("error: {panic}"))));
 }
 
 /// True if messages are JSON.
 pub fn is_json() -> bool {
-    IN_JSON.load(Ordering::Relaxed)
+    IS_JSON.load(Ordering::Relaxed)
 }
 
 /// Writes a line to stderr, and ignores errors. In JSON mode the line becomes the `message` of a

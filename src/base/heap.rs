@@ -15,17 +15,17 @@ use crate::error::{Error, Result};
 use crate::leftovers;
 
 /// Minimum size of an allocation that is returned to the system as soon as it is freed, in bytes.
-const LARGE: i32 = 4 << 20;
+const LARGE_BYTES: i32 = 4 << 20;
 
 /// Minimum size of an allocation for which huge pages are requested, in bytes. With huge pages,
 /// random reads take half the time, and the first write to memory a third. The unused part of the
 /// last page is at most a sixteenth of such an allocation.
-const LONG: usize = 32 << 20;
+const HUGE_PAGE_BYTES: usize = 32 << 20;
 
 /// Maximum free memory at the top of a heap that is kept, in bytes. Its default would be 128 KiB as
 /// soon as the threshold above is set, and then the buffer of each file that is read would be
 /// returned to the system and requested again.
-const FREE_AT_THE_TOP: i32 = 2 << 20;
+const MAX_FREE_TOP_BYTES: i32 = 2 << 20;
 
 /// Makes the allocator map large allocations separately and return them to the system when they are
 /// freed. By default glibc begins to take them from its heap, which cannot shrink while a small
@@ -35,8 +35,8 @@ pub fn release_large_allocations() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: the call only sets parameters of the allocator, which is allowed at any time.
     unsafe {
-        nix::libc::mallopt(nix::libc::M_MMAP_THRESHOLD, LARGE);
-        nix::libc::mallopt(nix::libc::M_TRIM_THRESHOLD, FREE_AT_THE_TOP);
+        nix::libc::mallopt(nix::libc::M_MMAP_THRESHOLD, LARGE_BYTES);
+        nix::libc::mallopt(nix::libc::M_TRIM_THRESHOLD, MAX_FREE_TOP_BYTES);
     }
 }
 
@@ -61,16 +61,16 @@ const RESERVE: usize = 32 << 20;
 
 /// Size of a test allocation, in bytes. If it succeeds, the process is not out of memory, because
 /// libraries request less at a time.
-const ENOUGH: usize = 16 << 20;
+const TEST_BYTES: usize = 16 << 20;
 
 /// Parts of the messages of `zstd`, in a panic or an error, when it gets no memory. They are
 /// recognised because memory may be free again by the time of the check.
-const OF_ZSTD: [&str; 2] = ["zstd returned null pointer", "not enough memory"];
+const ZSTD_MESSAGES: [&str; 2] = ["zstd returned null pointer", "not enough memory"];
 
 /// Maximum size of an allocation whose refusal ends the process, in bytes. The refusal of a larger
 /// one is returned to the caller, because a library may try to allocate a length that it has read
 /// from a damaged file.
-const LARGEST: usize = 16 << 30;
+const MAX_FATAL_BYTES: usize = 16 << 30;
 
 /// Time within which the ending thread has ended the process, in seconds.
 const PATIENCE: u64 = 10;
@@ -107,8 +107,8 @@ pub fn message_of<'p>(panic: &'p PanicHookInfo<'_>) -> Option<&'p str> {
 
 /// Ends the process if a library has failed or panicked with `message` because of a lack of memory.
 pub fn end_if_for_want_of_memory(message: &str) {
-    if OF_ZSTD.iter().any(|text| message.contains(text)) || MmapMut::map_anon(ENOUGH).is_err() {
-        refused(ENOUGH);
+    if ZSTD_MESSAGES.iter().any(|text| message.contains(text)) || MmapMut::map_anon(TEST_BYTES).is_err() {
+        refused(TEST_BYTES);
     }
 }
 
@@ -118,7 +118,7 @@ fn no_memory(bytes: usize) -> Error {
 
 #[cold]
 fn refused(bytes: usize) {
-    if bytes > LARGEST || ENDS.get() {
+    if bytes > MAX_FATAL_BYTES || ENDS.get() {
         return;
     }
     if IS_ENDING.swap(true, Ordering::AcqRel) {
@@ -168,7 +168,7 @@ fn given(memory: *mut u8, bytes: usize) -> *mut u8 {
 /// only on request.
 #[inline]
 fn on_huge_pages(memory: *mut u8, bytes: usize) -> *mut u8 {
-    if bytes >= LONG && !memory.is_null() {
+    if bytes >= HUGE_PAGE_BYTES && !memory.is_null() {
         ask_for_huge_pages(memory, bytes);
     }
     memory
@@ -239,17 +239,17 @@ mod tests {
     #[test]
     fn a_long_allocation_is_one_mapping_that_grows_without_a_copy() {
         release_large_allocations();
-        let layout = Layout::from_size_align(3 * LONG + 5, 8).unwrap();
+        let layout = Layout::from_size_align(3 * HUGE_PAGE_BYTES + 5, 8).unwrap();
         // SAFETY: the layout is not empty, and the memory is grown and freed with its current
         // layout.
         unsafe {
             let memory = Heap.alloc(layout);
             let (start, end) = mapping_of(memory);
             assert!(start <= memory.addr() && memory.addr() + layout.size() <= end);
-            let grown = Heap.realloc(memory, layout, 5 * LONG);
+            let grown = Heap.realloc(memory, layout, 5 * HUGE_PAGE_BYTES);
             let (start, end) = mapping_of(grown);
-            assert!(start <= grown.addr() && grown.addr() + 5 * LONG <= end);
-            Heap.dealloc(grown, Layout::from_size_align(5 * LONG, 8).unwrap());
+            assert!(start <= grown.addr() && grown.addr() + 5 * HUGE_PAGE_BYTES <= end);
+            Heap.dealloc(grown, Layout::from_size_align(5 * HUGE_PAGE_BYTES, 8).unwrap());
         }
     }
 }

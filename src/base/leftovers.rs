@@ -16,7 +16,7 @@ use crate::console::notify;
 ///
 /// A thread that holds the lock allocates nothing: a thread that gets no memory waits until the
 /// process has ended, and the thread that ends it needs the lock.
-static LEFT: Mutex<Option<Box<Node>>> = Mutex::new(None);
+static TEMPORARY_PATHS: Mutex<Option<Box<Node>>> = Mutex::new(None);
 
 /// A path in a linked list, which grows and shrinks without an allocation under the lock.
 struct Node {
@@ -87,7 +87,7 @@ pub fn exit(code: u8) -> ! {
 pub fn exit_from_anywhere(code: u8) -> ! {
     // Other threads hold the lock for moments only, because they allocate nothing meanwhile.
     for _ in 0..100 {
-        match LEFT.try_lock() {
+        match TEMPORARY_PATHS.try_lock() {
             Err(TryLockError::WouldBlock) => sleep(Duration::from_millis(10)),
             Ok(first) => {
                 remove_all(&first);
@@ -126,7 +126,7 @@ fn remove(path: &Path) -> Result<()> {
 /// Locks the list of paths. A poisoned lock is still consistent, because no code panics while it is
 /// held.
 fn left() -> MutexGuard<'static, Option<Box<Node>>> {
-    LEFT.lock().unwrap_or_else(PoisonError::into_inner)
+    TEMPORARY_PATHS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

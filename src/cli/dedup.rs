@@ -12,10 +12,10 @@ use webtwin_base::error::{Error, Result};
 use webtwin_core::minhash::bands::BandLayout;
 use webtwin_core::minhash::shingles::Shingling;
 use webtwin_dedup::settings::{DedupSettings, KeepRule, NearSettings, TEXT_FIELDS};
-use webtwin_dedup::{Dedup, DedupSummary, MOST_COUNTED, STAGES, ValueCounts, checkpoint_folder};
+use webtwin_dedup::{Dedup, DedupSummary, MAX_COUNTED_FIELDS, STAGES, ValueCounts, checkpoint_folder};
 use webtwin_job::RecordLimits;
 use webtwin_storage::location::Location;
-use webtwin_storage::manifest::OF_CORPUS;
+use webtwin_storage::manifest::CORPUS_NAME;
 use webtwin_view::report::figures;
 
 const EXAMPLES: &str = "\
@@ -29,7 +29,7 @@ Examples:
   webtwin show clean/removed --limit 20";
 
 /// Maximum number of values of a `--count-by` field that are printed.
-const SHOWN_VALUES: usize = 8;
+const MAX_PRINTED_VALUES: usize = 8;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -148,17 +148,17 @@ impl Args {
         };
         if bands.permutations() > 1 << 16 {
             let BandLayout { bands, rows } = bands;
-            let most = 1 << 16;
+            let max_product = 1 << 16;
             return Err(Error::Usage(format!(
-                "--bands {bands} and --rows {rows}: their product must be at most {most}"
+                "--bands {bands} and --rows {rows}: their product must be at most {max_product}"
             )));
         }
         let near = NearSettings { shingling: self.shingle, threshold, bands };
         if self.keep == KeepRule::SmallestId && self.id_field.is_none() {
             return Err(Error::Usage("--keep smallest-id needs the field of the ids; add --id-field FIELD".into()));
         }
-        if self.count_by.len() > MOST_COUNTED {
-            return Err(Error::Usage(format!("--count-by accepts at most {MOST_COUNTED} fields; give fewer")));
+        if self.count_by.len() > MAX_COUNTED_FIELDS {
+            return Err(Error::Usage(format!("--count-by accepts at most {MAX_COUNTED_FIELDS} fields; give fewer")));
         }
         let text_fields = match self.text_fields.is_empty() {
             true => TEXT_FIELDS.map(String::from).into(),
@@ -199,7 +199,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let folder = Location::parse(&settings.output)?;
     let checkpoints = settings.resume.then(|| checkpoint_folder(&settings, &folder)).transpose()?;
     let records = checkpoints.clone();
-    let work = signals::StoppableWork::begin(move || left(&folder, OF_CORPUS, true, records.as_deref()));
+    let work = signals::StoppableWork::begin(move || left(&folder, CORPUS_NAME, true, records.as_deref()));
     let began = Instant::now();
     let run = || {
         let found = Dedup::find(&settings, &|line| notify(line))?;
@@ -248,9 +248,12 @@ fn report(settings: &DedupSettings, summary: &DedupSummary, seconds: f64) {
             let value = counts.value.as_deref().unwrap_or("none");
             format!("{value} {} of {}", counts.kept, counts.kept + counts.removed)
         };
-        let shown: Vec<String> = counts.iter().take(SHOWN_VALUES).map(of_value).collect();
-        let more =
-            if counts.len() > SHOWN_VALUES { format!(", {} more", counts.len() - SHOWN_VALUES) } else { String::new() };
+        let shown: Vec<String> = counts.iter().take(MAX_PRINTED_VALUES).map(of_value).collect();
+        let more = if counts.len() > MAX_PRINTED_VALUES {
+            format!(", {} more", counts.len() - MAX_PRINTED_VALUES)
+        } else {
+            String::new()
+        };
         notify(format_args!("kept by {field}: {}{more}", shown.join(", ")));
     }
     notify(format_args!("results: {}", settings.output));

@@ -218,7 +218,7 @@ impl JobArgs {
 pub struct WorkerArgs {
     /// Number of worker threads of a run in one process [default: all cores]
     #[arg(long, value_name = "N", conflicts_with = "cluster", help_heading = "Effort",
-        value_parser = clap::value_parser!(u16).range(1..=cluster_file::MOST as i64))]
+        value_parser = clap::value_parser!(u16).range(1..=cluster_file::MAX_WORKERS as i64))]
     workers: Option<u16>,
     /// Cluster file, with the processes of a run and their addresses; `slurm` or `kubernetes` reads
     /// them from the environment

@@ -50,7 +50,7 @@ pub(super) struct Args {
 }
 
 /// Number of bytes beyond which a line is longer than any URL of a page.
-const LONGEST: usize = 64 << 10;
+const MAX_LINE_BYTES: usize = 64 << 10;
 
 pub(super) fn run(args: Args) -> Result<()> {
     let index = LookupIndex::open(&args.index)?;
@@ -75,15 +75,15 @@ pub(super) fn run(args: Args) -> Result<()> {
 
 /// Replaces `lines` with the complete lines that are available, and waits for one if there is none.
 /// Returns false at the end. So a client that writes a line and waits for its answer receives it.
-/// Bytes of a line beyond [`LONGEST`] may be dropped: such a line is not a URL with or without
-/// them.
+/// Bytes of a line beyond [`MAX_LINE_BYTES`] may be dropped: such a line is not a URL with or
+/// without them.
 fn read_lines(input: &mut impl BufRead, lines: &mut String) -> Result<bool> {
     let mut bytes = std::mem::take(lines).into_bytes();
     bytes.clear();
     loop {
         let read = input.fill_buf().map_err(|cause| Error::storage("stdin", cause))?;
         let (length, end) = (read.len(), read.iter().rposition(|&byte| byte == b'\n').map(|at| at + 1));
-        if end.is_some() || bytes.len() < LONGEST {
+        if end.is_some() || bytes.len() < MAX_LINE_BYTES {
             bytes.extend_from_slice(&read[..end.unwrap_or(length)]);
         }
         input.consume(end.unwrap_or(length));

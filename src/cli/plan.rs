@@ -25,14 +25,14 @@ use webtwin_view::report::figures::bytes;
 
 /// Synthetic crawl that yields the ratio of chunks and pairs between other settings and those by
 /// which the real crawl was counted.
-const MADE_UP: &str = "synth://?pages=5000&seed=1";
+const SYNTHETIC_CRAWL: &str = "synth://?pages=5000&seed=1";
 
 /// Number of work items read for a sample.
 const SAMPLE_ITEMS: usize = 16;
 
 /// Maximum number of work items read for a plan of a large crawl, in which [`SAMPLE_ITEMS`] are too
 /// small a fraction to predict its pairs. The number is a 256th of the crawl's items, up to this.
-const MOST_SAMPLE_ITEMS: usize = 256;
+const MAX_SAMPLE_ITEMS: usize = 256;
 
 /// Fraction of a crawl below which a sample predicts too many pairs.
 const SHARE_FOR_PAIRS: f64 = 0.01;
@@ -41,13 +41,13 @@ const SHARE_FOR_PAIRS: f64 = 0.01;
 const ROUGH_ITEMS: usize = 4;
 
 /// Minimum rate of a network or disk, in bytes a second. A smaller number probably lacks its unit.
-const LEAST_RATE: u64 = 1000;
+const MIN_RATE: u64 = 1000;
 
 /// Maximum number of pages of a run: page numbers have 32 bits.
-const MOST_PAGES: u64 = u32::MAX as u64;
+const MAX_PAGES: u64 = u32::MAX as u64;
 
 /// Maximum number of workers among which partitions can be distributed.
-const MOST_PARTITIONS: u64 = 4096;
+const MAX_PARTITIONS: u64 = 4096;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -88,10 +88,10 @@ impl Args {
             return Err(Error::Usage(format!("--latency is {}, but must be 0 or more milliseconds", self.latency)));
         }
         if let Some((option, rate)) =
-            [("network", self.network), ("disk", self.disk)].into_iter().find(|(_, rate)| *rate < LEAST_RATE)
+            [("network", self.network), ("disk", self.disk)].into_iter().find(|(_, rate)| *rate < MIN_RATE)
         {
             return Err(Error::Usage(format!(
-                "--{option} is {rate} bytes a second, but must be {LEAST_RATE} or more; add a unit, \
+                "--{option} is {rate} bytes a second, but must be {MIN_RATE} or more; add a unit, \
                  as in 10Gbit or 500MB"
             )));
         }
@@ -159,7 +159,7 @@ pub(super) fn run(args: Args) -> Result<()> {
             0.0 if plan.is_made_up => writeln!(
                 out,
                 "inputs            none: pages like those of the crawl of docs/scale.md, with \
-                 chunks and pairs scaled by their ratio in {MADE_UP} for these settings"
+                 chunks and pairs scaled by their ratio in {SYNTHETIC_CRAWL} for these settings"
             )?,
             0.0 => writeln!(out, "inputs            none: pages like those of the crawl of docs/scale.md")?,
             share => writeln!(
@@ -191,7 +191,7 @@ struct Plan {
     items: usize,
     /// Fraction of the input that was read; 0 without input.
     share: f64,
-    /// Without input: true if chunks and pairs are scaled by the ratios of [`MADE_UP`].
+    /// Without input: true if chunks and pairs are scaled by the ratios of [`SYNTHETIC_CRAWL`].
     is_made_up: bool,
 }
 
@@ -208,9 +208,9 @@ impl Plan {
         if is_counted || !compares_chunks(job) {
             return Ok(Plan { counts: CrawlCounts::of_real_crawl(pages, job), ..Plan::default() });
         }
-        let input = InputSettings { urls: vec![MADE_UP.into()], ..job.input.clone() };
+        let input = InputSettings { urls: vec![SYNTHETIC_CRAWL.into()], ..job.input.clone() };
         let counted = |job: &Job| -> Result<CrawlCounts> {
-            Ok(sampled(WorkList::plan(&input, job.effort.shard_bytes)?, job, MOST_SAMPLE_ITEMS)?.counts)
+            Ok(sampled(WorkList::plan(&input, job.effort.shard_bytes)?, job, MAX_SAMPLE_ITEMS)?.counts)
         };
         let (made_up, by_default, real) = (counted(job)?, counted(&default)?, CrawlCounts::of_real_crawl(pages, job));
         let as_many = |of: fn(&CrawlCounts) -> u64| {
@@ -233,7 +233,7 @@ impl Plan {
             notify(warning);
         }
         let (items, inputs) = (work.items.len(), work.inputs.len());
-        let SampleReport { counts, share } = sampled(work, job, (items / 256).clamp(SAMPLE_ITEMS, MOST_SAMPLE_ITEMS))?;
+        let SampleReport { counts, share } = sampled(work, job, (items / 256).clamp(SAMPLE_ITEMS, MAX_SAMPLE_ITEMS))?;
         if pages.is_some() && counts.held.pages == 0 {
             return Err(Error::Usage(
                 "--pages: the sample of the input has no pages to scale; leave --input out, or give \
@@ -288,10 +288,10 @@ fn compares_chunks(job: &Job) -> bool {
 fn warnings(job: &Job, counts: &CrawlCounts, machines: &Machines) -> Vec<String> {
     let mut warnings = Vec::new();
     let pages = counts.held.pages;
-    if pages > MOST_PAGES {
-        let runs = pages.div_ceil(MOST_PAGES);
+    if pages > MAX_PAGES {
+        let runs = pages.div_ceil(MAX_PAGES);
         warnings.push(format!(
-            "a run takes at most {MOST_PAGES} pages, and {pages} pages need {runs} runs, which find \
+            "a run takes at most {MAX_PAGES} pages, and {pages} pages need {runs} runs, which find \
              no copies across runs"
         ));
     }
@@ -304,7 +304,7 @@ fn warnings(job: &Job, counts: &CrawlCounts, machines: &Machines) -> Vec<String>
     }
     let (partitions, peers) = (u64::from(job.output.partitions), machines.peers());
     if peers > partitions {
-        let enough = peers.next_power_of_two().min(MOST_PARTITIONS);
+        let enough = peers.next_power_of_two().min(MAX_PARTITIONS);
         let remedy = match enough > partitions {
             true => format!("set output.partitions = {enough}"),
             false => "use fewer workers, because there are no more partitions".into(),
@@ -463,7 +463,7 @@ fn memory_warning(needed: u64, free: u64) -> Option<String> {
 }
 
 fn check_against_bound(counts: &CrawlCounts, job: &Job, machines: &Machines) -> Result<()> {
-    check_minimum_against_bound(memory::least_bytes(job, counts, machines).0, "a sample of its input", job)
+    check_minimum_against_bound(memory::required_bytes(job, counts, machines).0, "a sample of its input", job)
 }
 
 fn check_minimum_against_bound(needed_bytes: u64, by: &str, job: &Job) -> Result<()> {

@@ -23,14 +23,14 @@ use webtwin_base::threads;
 use webtwin_spill::{spilled_bytes, taken_bytes};
 
 /// Interval between two samples of the progress.
-const LOOK: Duration = Duration::from_millis(200);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Number of samples between two JSON lines of one stage, and between two files of metrics: five
 /// seconds.
-const LOOKS_A_LINE: u32 = 25;
+const SAMPLES_PER_LINE: u32 = 25;
 
 /// Number of samples between two lines if stderr is not a terminal: a minute.
-const LOOKS_A_MINUTE: u32 = 300;
+const SAMPLES_PER_MINUTE: u32 = 300;
 
 /// File of metrics, if requested.
 static METRICS: OnceLock<PathBuf> = OnceLock::new();
@@ -39,7 +39,7 @@ static METRICS: OnceLock<PathBuf> = OnceLock::new();
 static PROCESS: AtomicUsize = AtomicUsize::new(0);
 
 /// Metrics that were written last, without those of the run's end.
-static LAST: Mutex<String> = Mutex::new(String::new());
+static LAST_METRICS: Mutex<String> = Mutex::new(String::new());
 
 /// Makes watchers write metrics to this file too, or to the target if it is a symbolic link.
 ///
@@ -66,7 +66,7 @@ pub(super) fn is_process(number: usize) {
 /// Appends the outcome of the run to the metrics that were written last.
 pub(super) fn write_end(code: u8) {
     if let Some(file) = METRICS.get() {
-        let last = LAST.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let last = LAST_METRICS.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let rows = [
             is_ended(true),
@@ -95,21 +95,21 @@ impl Watcher {
                 if let Some(file) = METRICS.get() {
                     let text = metrics(&progress, stage, stages, start.elapsed().as_secs_f64());
                     write_metrics(file, &(text.clone() + &samples(&[is_ended(false)])));
-                    *LAST.lock().unwrap_or_else(PoisonError::into_inner) = text;
+                    *LAST_METRICS.lock().unwrap_or_else(PoisonError::into_inner) = text;
                 }
             };
-            while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+            while stopped.recv_timeout(SAMPLE_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 let (stage, seconds) = (progress.stage(), start.elapsed().as_secs_f64());
                 let pass = progress.pass_seconds();
                 looks += 1;
-                let is_time = stage != last || looks % LOOKS_A_LINE == 0;
+                let is_time = stage != last || looks % SAMPLES_PER_LINE == 0;
                 if json {
                     if is_time {
                         notify_object(object(&progress, stage, stages, (seconds, pass)));
                     }
                 } else if terminal {
                     say(format_args!("\r\x1b[K{}", line(&progress, stage, stages, (seconds, pass))));
-                } else if looks % LOOKS_A_MINUTE == 0 {
+                } else if looks % SAMPLES_PER_MINUTE == 0 {
                     notify(line(&progress, stage, stages, (seconds, pass)));
                 }
                 if is_time {

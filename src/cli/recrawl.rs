@@ -325,7 +325,7 @@ impl ScheduledJob {
             generation,
             implied,
             files_before: earlier.files_there,
-            least,
+            min_pages: least,
         })
     }
 }

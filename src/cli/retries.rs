@@ -30,7 +30,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Interval between two checks of an attempt.
-const LOOK: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Exit codes of a run that finds a result at its output. A scheduled run has the second if the
 /// result is the one that it would make.
@@ -95,7 +95,7 @@ impl Shared {
                 running.attempt = None;
                 return Ok(code(status));
             }
-            running = self.1.wait_timeout(running, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+            running = self.1.wait_timeout(running, CHECK_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 

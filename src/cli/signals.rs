@@ -19,10 +19,10 @@ type Left = Box<dyn Fn() -> String + Send>;
 type Stop = Box<dyn Fn(i32) + Send>;
 
 /// Stop function of this process, if it has its own way to end in order.
-static ENDS_BY: Mutex<Option<Stop>> = Mutex::new(None);
+static STOP_FUNCTION: Mutex<Option<Stop>> = Mutex::new(None);
 
 /// Function that describes the remains of the work after a stop.
-static LEFT: Mutex<Option<Left>> = Mutex::new(None);
+static REMAINS: Mutex<Option<Left>> = Mutex::new(None);
 
 /// Starts a thread that handles signals. If that fails, signals end the process by default.
 pub(super) fn listen() {
@@ -36,7 +36,7 @@ pub(super) fn listen() {
                 notify(format_args!("error: ended immediately by a second signal, {name}"));
                 exit(code);
             }
-            if let Some(stop) = &*ENDS_BY.lock().unwrap_or_else(PoisonError::into_inner) {
+            if let Some(stop) = &*STOP_FUNCTION.lock().unwrap_or_else(PoisonError::into_inner) {
                 stop(signal);
                 ending = true;
                 continue;
@@ -52,7 +52,7 @@ pub(super) fn listen() {
 
 /// Makes signals call `stop` with their number; the process then ends on its own.
 pub(super) fn ends_by(stop: impl Fn(i32) + Send + 'static) {
-    *ENDS_BY.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stop));
+    *STOP_FUNCTION.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stop));
 }
 
 /// Work that can be stopped. Dropping this marks its end.
@@ -98,5 +98,5 @@ fn stopped(by: String, code: u8) -> Error {
 
 /// Locks the function. No code panics while it holds the lock, so a poisoned lock is usable.
 fn work() -> MutexGuard<'static, Option<Left>> {
-    LEFT.lock().unwrap_or_else(PoisonError::into_inner)
+    REMAINS.lock().unwrap_or_else(PoisonError::into_inner)
 }

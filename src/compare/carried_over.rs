@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::chronicle::DRIFT;
+use super::chronicle::MIN_COMMON_FRACTION;
 use super::collections::{Collection, CollectionMember, CrawlCollections};
 use super::parts;
 use webtwin_base::error::Result;
@@ -25,8 +25,8 @@ use webtwin_results::scan::scan;
 /// inferred) and does not have them.
 ///
 /// A skipped collection is not carried over in two cases: if more of its requested pages are absent
-/// than present, or if, of its present probes, a fraction below [`DRIFT`] is on the avoid list
-/// again or has the same text as before.
+/// than present, or if, of its present probes, a fraction below [`MIN_COMMON_FRACTION`] is on the
+/// avoid list again or has the same text as before.
 pub(super) fn carry_over(
     last: &CrawlCollections,
     crawl: &mut CrawlCollections,
@@ -132,7 +132,7 @@ impl<'a> Fetched<'a> {
         // changed and the mirror did not follow.
         let has_same_text = |page: &CollectionMember| self.now[&page.doc_id].is_some_and(|now| now.0 == page.text);
         let copies = probes().filter(|page| self.is_listed(page) || has_same_text(page)).count();
-        in_vain <= found && copies as f64 >= DRIFT * probes().count() as f64
+        in_vain <= found && copies as f64 >= MIN_COMMON_FRACTION * probes().count() as f64
     }
 
     /// True if most of the collection is on the list and some pages were not fetched.

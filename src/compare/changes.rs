@@ -27,7 +27,7 @@ use webtwin_job::Recrawl;
 use webtwin_storage::table::{Table, TableColumn};
 
 /// Value of `why_gone` for a page that the crawler did not fetch because it was on the old list.
-const AVOIDED: &str = "avoided";
+const REASON_AVOIDED: &str = "avoided";
 
 /// Row of `pages_changed`. In pairs of values the old crawl comes first.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -229,7 +229,7 @@ impl Judge<'_> {
                         None => {
                             let refused = find(&refused, doc_id, |one| one.0).map(|one| one.1);
                             row.why_gone = self.why_gone(site, refused, was_avoided(doc_id));
-                            if row.why_gone == AVOIDED {
+                            if row.why_gone == REASON_AVOIDED {
                                 unfetched.push(doc_id);
                             }
                             counts.add_gone(&row.why_gone);
@@ -303,7 +303,7 @@ impl Judge<'_> {
     fn why_gone(&self, site: &str, refused: Option<&str>, was_avoided: bool) -> Cow<'static, str> {
         match refused {
             Some(reason) => format!("rejected:{reason}").into(),
-            None if was_avoided && self.of.recrawl.obeys() => AVOIDED.into(),
+            None if was_avoided && self.of.recrawl.obeys() => REASON_AVOIDED.into(),
             None if !self.seen.has_host_of(site) => "host_absent".into(),
             None => "absent".into(),
         }

@@ -27,7 +27,7 @@ const INTERVALS: usize = 16;
 /// that the history keeps; a mirror below it has drifted. For a mirror that never shared texts, the
 /// fraction is the mean resemblance to the kept pages. With less than half, the mirror differs more
 /// than it agrees.
-pub(super) const DRIFT: f64 = 0.5;
+pub(super) const MIN_COMMON_FRACTION: f64 = 0.5;
 
 /// Number of crawls whose collection pages a history keeps, including the newest. The lag of a
 /// mirror and reverted texts are searched in these crawls. Each crawl adds 32 bytes to the file for
@@ -41,7 +41,7 @@ pub(super) const PATIENCE: u8 = 2;
 
 /// Fraction of a collection's pages whose text must differ for the collection to count as changed:
 /// one page in ten, as for probes.
-const CHANGED: f64 = 0.1;
+const CHANGED_FRACTION: f64 = 0.1;
 
 /// Change of a collection in one crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -304,8 +304,8 @@ impl Chronicle {
         (standing, kept): (&BTreeMap<Version, u32>, &BTreeMap<u32, kept::CommonCollectionPages>),
     ) -> Option<MirrorChange> {
         let drifted = |old: Version, new: Version| match kept.get(&new.collection).filter(|_| new.crawl == number) {
-            Some(pages) => pages.have_drifted(DRIFT),
-            None => has_drifted(self.collection(old), self.collection(new), DRIFT),
+            Some(pages) => pages.have_drifted(MIN_COMMON_FRACTION),
+            None => has_drifted(self.collection(old), self.collection(new), MIN_COMMON_FRACTION),
         };
         let behind = |of: &Collection| of.lag.map(|lag| lag.crawls);
         let seen = |old: Option<Version>, new: Option<Version>| {
@@ -376,7 +376,7 @@ impl Chronicle {
             one.visits = before.visits;
             let pages = change_list.same_text + change_list.changed;
             if change_list.fate != Fate::Moved && pages > 0 && one.unseen == 0 && interval > 0 {
-                let changed = f64::from(change_list.changed) > CHANGED * f64::from(pages);
+                let changed = f64::from(change_list.changed) > CHANGED_FRACTION * f64::from(pages);
                 let visit = Visits { interval, visits: 1, changed: u64::from(changed) };
                 visits::add(&mut one.visits, number, visit, INTERVALS);
             }

@@ -159,8 +159,8 @@ impl Share {
         self.notes.push(&page.text_bytes[row].to_le_bytes())?;
         self.notes.push(&page.chunks[row].to_le_bytes())?;
         self.notes.push(url.as_bytes())?;
-        let flags =
-            if new { UnmatchedPage::NEW } else { 0 } | if simhash.is_some() { UnmatchedPage::HAS_SIMHASH } else { 0 };
+        let flags = if new { UnmatchedPage::NEW_FLAG } else { 0 }
+            | if simhash.is_some() { UnmatchedPage::HAS_SIMHASH } else { 0 };
         let path = xxh3_64(path.as_bytes());
         let candidate = UnmatchedPage {
             path,

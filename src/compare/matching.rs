@@ -26,7 +26,7 @@ use super::collections::{CollectionMember, CrawlCollections};
 use webtwin_base::ids::DocId;
 
 /// Minimum number of shared items, for every ten items of the smaller collection.
-const OF_TEN: u64 = 3;
+const MIN_SHARED_OF_TEN: u64 = 3;
 
 /// Maximum number of collections of one crawl that may have a text or place. A text or place of
 /// more collections (among those without a match by pages) does not distinguish collections and is
@@ -199,7 +199,7 @@ fn sharing<K: Ord + Copy>(
         |pair: &[(u32, u32)]| CollectionMatch { old: pair[0].0, new: pair[0].1, by, shared: pair.len() as u32 };
     let is_enough = |pair: &CollectionMatch| {
         let smaller = sizes_old[pair.old as usize].min(sizes_new[pair.new as usize]);
-        10 * u64::from(pair.shared) >= OF_TEN * u64::from(smaller)
+        10 * u64::from(pair.shared) >= MIN_SHARED_OF_TEN * u64::from(smaller)
     };
     pairs.chunk_by(|x, y| x == y).map(candidate).filter(is_enough).collect()
 }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::pages::{NEAR_BITS, REWRITTEN_BITS};
+use super::pages::{MAX_NEAR_BITS, REWRITTEN_BITS};
 use super::sites::{SiteId, SiteMove, SiteVotes};
 use webtwin_base::by_hash::HashKeyMap;
 use webtwin_base::ids::DocId;
@@ -38,21 +38,21 @@ pub struct UnmatchedPage {
     pub note: u64,
     /// Length of the page's URL, in bytes.
     pub url_bytes: u32,
-    /// [`UnmatchedPage::NEW`] and [`UnmatchedPage::HAS_SIMHASH`]; the bits above them are the
+    /// [`UnmatchedPage::NEW_FLAG`] and [`UnmatchedPage::HAS_SIMHASH`]; the bits above them are the
     /// number of the thread that wrote the note.
     pub flags: u32,
 }
 
 impl UnmatchedPage {
     /// Flag of a page of the new crawl.
-    pub const NEW: u32 = 1;
+    pub const NEW_FLAG: u32 = 1;
     /// Flag of a page with a simhash.
     pub const HAS_SIMHASH: u32 = 2;
     /// Number of bits that the flags take.
     pub const FLAGS: u32 = 2;
 
     fn is_new(&self) -> bool {
-        self.flags & UnmatchedPage::NEW != 0
+        self.flags & UnmatchedPage::NEW_FLAG != 0
     }
 
     /// Returns the Hamming distance of the simhashes, if both pages have one.
@@ -81,7 +81,7 @@ pub(super) fn votes(
     let mut vote = |old: &UnmatchedPage, new: &UnmatchedPage| {
         let votes = votes.entry((old.site, new.site)).or_default();
         votes.paths += 1;
-        votes.texts += u64::from(old.same_text(new) || old.bits(new).is_some_and(|bits| bits <= NEAR_BITS));
+        votes.texts += u64::from(old.same_text(new) || old.bits(new).is_some_and(|bits| bits <= MAX_NEAR_BITS));
     };
     candidates.sort_unstable_by_key(|one| (one.path, one.is_new(), one.doc_id));
     for of_path in candidates.chunk_by_mut(|x, y| x.path == y.path) {

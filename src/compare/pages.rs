@@ -119,7 +119,7 @@ impl ChunkOverlap {
 /// Maximum Hamming distance of the simhashes of a page that counts as near. Measured on pairs of
 /// texts from three crawls of manuals: of the pages within 6 bits, 71 of 100 share nine tenths of
 /// their chunks; of the pages that share nine tenths, 79 of 100 are found.
-pub(crate) const NEAR_BITS: u32 = 6;
+pub(crate) const MAX_NEAR_BITS: u32 = 6;
 
 /// Hamming distance of the simhashes beyond which a page counts as rewritten. It is the best
 /// threshold for the same pairs of texts, although only 38 of 100 pages beyond it are rewritten by
@@ -128,11 +128,11 @@ pub(crate) const REWRITTEN_BITS: u32 = 18;
 
 /// Minimum resemblance of two texts for a page that counts as near, in millionths: shared chunks as
 /// a fraction of the larger text's chunks.
-const NEAR: u64 = 900_000;
+const NEAR_RESEMBLANCE: u64 = 900_000;
 
 /// Resemblance below which a page counts as rewritten, in millionths. It equals the default of
 /// `overlap.min_resemblance`, below which two texts are not similar.
-const REWRITTEN: u64 = 350_000;
+const REWRITTEN_RESEMBLANCE: u64 = 350_000;
 
 /// Classifies the change of a page that both crawls have. `bits` is the Hamming distance of the
 /// simhashes and `chunks` counts the shared chunks; either is `None` if unknown. A page with
@@ -147,10 +147,10 @@ pub fn what(old: &PageContent, new: &PageContent, bits: Option<u32>, chunks: Opt
         return PageChange::Bytes;
     }
     match (chunks, bits) {
-        (Some(chunks), _) if chunks.millionths() >= NEAR => PageChange::Near,
-        (Some(chunks), _) if chunks.millionths() < REWRITTEN => PageChange::Rewritten,
+        (Some(chunks), _) if chunks.millionths() >= NEAR_RESEMBLANCE => PageChange::Near,
+        (Some(chunks), _) if chunks.millionths() < REWRITTEN_RESEMBLANCE => PageChange::Rewritten,
         (Some(_), _) => PageChange::Changed,
-        (None, Some(bits)) if bits <= NEAR_BITS => PageChange::Near,
+        (None, Some(bits)) if bits <= MAX_NEAR_BITS => PageChange::Near,
         (None, Some(bits)) if bits > REWRITTEN_BITS => PageChange::Rewritten,
         (None, _) => PageChange::Changed,
     }

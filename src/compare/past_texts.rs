@@ -20,7 +20,7 @@ pub const TEXTS_BEFORE: &str = "texts_before";
 const COLUMNS: [&str; 3] = ["doc_id", "text", "crawls_ago"];
 
 /// Columns of `pages` that identify the text.
-const OF_PAGES: [&str; 3] = ["doc_id", "exact", "body"];
+const PAGE_COLUMNS: [&str; 3] = ["doc_id", "exact", "body"];
 
 /// Sources for the crawls before the older one.
 #[derive(Debug, Clone, Default)]
@@ -97,7 +97,7 @@ impl PastTexts {
     fn read(&self, range: usize) -> Result<Vec<PastText>> {
         let mut texts = Vec::new();
         for (ago, pages) in &self.results {
-            let table = pages.read(range, &OF_PAGES)?;
+            let table = pages.read(range, &PAGE_COLUMNS)?;
             let pages = table.u64("doc_id")?.iter().zip(table.u64("exact")?).zip(table.u64("body")?);
             texts.extend(pages.map(|((&doc_id, &exact), &body)| PastText {
                 doc_id,

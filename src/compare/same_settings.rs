@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use webtwin_base::error::{Error, Result};
-use webtwin_job::{FORMER, Job};
+use webtwin_job::{FORMER_SETTINGS, Job};
 use webtwin_results::FinishedRun;
 
 /// Settings that may differ, as prefixes of their names: locations of the crawl and of results, the
 /// previous result, decisions of people and findings added later, settings of other kinds of jobs,
 /// and the entry points of a crawl.
-const MAY_DIFFER: [&str; 15] = [
+const VARIABLE_SETTINGS: [&str; 15] = [
     "effort.",
     "output.",
     "input.urls",
@@ -91,10 +91,10 @@ pub fn will_be_comparable(old: &FinishedRun, job: &Job) -> Result<()> {
 fn difference(old: &Value, new: &Value) -> Option<(String, [String; 2])> {
     let mut defaults = leaves(&serde_json::to_value(Job::default()).expect("a job is plain values"));
     let value = |json: &str| serde_json::from_str(json).expect("the table has JSON");
-    defaults.extend(FORMER.iter().map(|&(name, json)| (name.to_string(), value(json))));
+    defaults.extend(FORMER_SETTINGS.iter().map(|&(name, json)| (name.to_string(), value(json))));
     let (old, new) = (leaves(old), leaves(new));
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    names.into_iter().filter(|name| !MAY_DIFFER.iter().any(|may| name.starts_with(may))).find_map(|name| {
+    names.into_iter().filter(|name| !VARIABLE_SETTINGS.iter().any(|may| name.starts_with(may))).find_map(|name| {
         let value = |of: &BTreeMap<String, Value>| of.get(name).or(defaults.get(name)).cloned();
         let (a, b) = (value(&old), value(&new));
         let word = |value: Option<Value>| value.map_or("nothing".into(), |value| value.to_string());

@@ -6,7 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::moved::COMMON;
-use super::pages::{NEAR_BITS, PageChange, PageContent, REWRITTEN_BITS, what};
+use super::pages::{MAX_NEAR_BITS, PageChange, PageContent, REWRITTEN_BITS, what};
 use super::past_texts::PastIntervals;
 use super::sites::{Site, SiteId, SiteMove, SiteVotes, Sites, between, site_id, split};
 use super::two_crawls::{CompareSettings, diff};
@@ -163,7 +163,7 @@ fn plain(old: &Crawl, new: &Crawl) -> BTreeMap<DocId, (String, DocId)> {
         for (_, to, y) in came.iter().filter(|row| split(&row.1).1 == split(from).1) {
             let votes = votes.entry((site_id(split(from).0), site_id(split(to).0))).or_default();
             votes.paths += 1;
-            votes.texts += u64::from(text(x, y) || near(x, y, NEAR_BITS));
+            votes.texts += u64::from(text(x, y) || near(x, y, MAX_NEAR_BITS));
         }
     }
     let mut moved: BTreeMap<DocId, DocId> = BTreeMap::new();

@@ -56,13 +56,13 @@ use webtwin_storage::table::Table;
 const RANGE_ROWS: u64 = 1 << 18;
 
 /// Approximate number of bytes that one row of a range takes while it is compared.
-const A_ROW: u64 = 512;
+const ROW_BYTES: u64 = 512;
 
 /// Returns the number of rows of both results that each of `workers` threads may merge at a time,
 /// such that all threads stay within `memory_bytes`, not counting what grows with the crawl. The
 /// minimum is 4096.
 pub fn range_rows(memory_bytes: u64, workers: usize) -> u64 {
-    (memory_bytes / workers as u64 / A_ROW).clamp(1 << 12, RANGE_ROWS)
+    (memory_bytes / workers as u64 / ROW_BYTES).clamp(1 << 12, RANGE_ROWS)
 }
 
 /// Maximum number of ranges. The memory of open readers in each thread grows with this number.

@@ -12,13 +12,13 @@ use webtwin_job::{Job, JobKind, Measure};
 
 /// Returns the number of bytes that one process needs for a job on `all_pages` pages, given the
 /// similarity measure of the job. The job runs on the given number of processes with the given
-/// number of workers each. `held` describes what the process holds.
-pub fn enough_bytes(held: &MemoryEstimate, job: &Job, all_pages: u64, workers: usize, processes: usize) -> u64 {
-    let enough = held.least_bytes(all_pages, workers);
+/// number of workers each. `estimate` describes what the process holds.
+pub fn enough_bytes(estimate: &MemoryEstimate, job: &Job, all_pages: u64, workers: usize, processes: usize) -> u64 {
+    let enough = estimate.required_bytes(all_pages, workers);
     match job.similar.by {
         Measure::Minhash if job.kind != JobKind::Study => {
-            let of_keys = minhash_pairs::least_of_process(held, all_pages, &job.minhash, workers, processes).0;
-            enough.max(minhash_pairs::enough_bytes(of_keys))
+            let key_bytes = minhash_pairs::required_of_process(estimate, all_pages, &job.minhash, workers, processes).0;
+            enough.max(minhash_pairs::enough_bytes(key_bytes))
         }
         _ => enough,
     }
@@ -31,18 +31,18 @@ pub fn enough_bytes(held: &MemoryEstimate, job: &Job, all_pages: u64, workers: u
 /// Returns [`webtwin_base::error::Error::MemoryLimit`] on all workers if a process has less memory
 /// than its minimum. The error then reports a number of bytes that also suffices for the steps that
 /// follow. Returns any error of the disk.
-pub fn reserve_memory(net: &mut Net<'_>, what: &str, local_pages: &mut WorkerPages, job: &Job) -> Result<()> {
+pub fn reserve_memory(net: &mut Net<'_>, purpose: &str, local_pages: &mut WorkerPages, job: &Job) -> Result<()> {
     let (workers, allowed) = (net.workers_per_process(), job.effort.memory_bytes);
     if allowed == 0 {
         return Ok(());
     }
-    let all = net.all_gather("memory", MemoryEstimate::on(local_pages))?;
-    let all_pages: u64 = all.iter().map(|worker| worker.pages).sum();
-    let processes: Vec<MemoryEstimate> = all.chunks(workers).map(MemoryEstimate::sum).collect();
-    let most = |bytes: &dyn Fn(&MemoryEstimate) -> u64| processes.iter().map(bytes).max().unwrap_or(0);
-    if most(&|process| process.found_bytes(all_pages, workers)) > allowed {
-        let enough = most(&|process| enough_bytes(process, job, all_pages, workers, net.processes()));
-        return Err(too_little(what.into(), enough, allowed));
+    let estimates = net.all_gather("memory", MemoryEstimate::on(local_pages))?;
+    let all_pages: u64 = estimates.iter().map(|worker| worker.pages).sum();
+    let processes: Vec<MemoryEstimate> = estimates.chunks(workers).map(MemoryEstimate::sum).collect();
+    let peak = |bytes: &dyn Fn(&MemoryEstimate) -> u64| processes.iter().map(bytes).max().unwrap_or(0);
+    if peak(&|process| process.found_bytes(all_pages, workers)) > allowed {
+        let enough = peak(&|process| enough_bytes(process, job, all_pages, workers, net.processes()));
+        return Err(too_little(purpose.into(), enough, allowed));
     }
     let budget = match local_pages.sets {
         None => processes[net.process()].budget_for_lists(all_pages, workers, allowed),

@@ -10,7 +10,7 @@ use itertools::Itertools;
 
 use super::clusters::context_pass::{CONTEXT, context_pass};
 use super::clusters::giant_clusters::giants;
-use super::clusters::grown::{GROWTH, Grown, SECOND_GROWTH};
+use super::clusters::grown::{GROWTH, GrowthResult, SECOND_GROWTH};
 use super::clusters::servers::ServerOverlap;
 use super::clusters::trivial::TrivialClusters;
 use super::pairs::similar::{GIVEN, HAMMING, MINHASH, OVERLAP, SIGNATURES, SimilarPages, VIEWS};
@@ -31,56 +31,57 @@ use webtwin_results::decisions::Decisions;
 use webtwin_spill::SpillColumn;
 
 /// Steps that write a checkpoint.
-const RECORDED: [RunStep; 10] =
+const CHECKPOINT_STEPS: [RunStep; 10] =
     [VIEWS, OVERLAP, HAMMING, SIGNATURES, MINHASH, GIVEN, GROWTH, CONTEXT, SECOND_GROWTH, KEEPING];
 
 /// Finds near-replica pages and mirrored collections among the local pages of all workers.
 ///
 /// `floors[item]` is the offset from which the records of a work item are valid. A crawl with fewer
-/// pages than `least` is refused.
+/// pages than `floor` is refused.
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::MemoryLimit`] or a similar error if memory or disk space
 /// does not suffice. Returns any error of the inputs that contain decisions and earlier results,
 /// and an error if the run has ended.
-pub fn find(run: &mut WorkerRun<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -> Result<ReplicaTables> {
+pub fn find(run: &mut WorkerRun<'_, '_>, floors: &[u64], floor: Option<&LeastPages>) -> Result<ReplicaTables> {
     let decisions = Decisions::read(run.job)?;
     // Captures become pages with links. Pages with equal texts are folded into their centre [SGM98
     // 2.2].
-    let (mut web, exact) = settle(run, floors, least)?;
-    let earlier = kept_before::open(&run.job.keep)?;
-    let attempt = earlier.as_ref().map(|run| run.manifest.attempt.clone());
-    run.begin_steps(&web, attempt.as_deref(), &RECORDED)?;
+    let (mut web, exact) = settle(run, floors, floor)?;
+    let previous_run = kept_before::open(&run.job.keep)?;
+    let attempt = previous_run.as_ref().map(|run| run.manifest.attempt.clone());
+    run.begin_steps(&web, attempt.as_deref(), &CHECKPOINT_STEPS)?;
 
     // Two pages are similar if any test finds them similar [CSG00 Definition 4].
     let mut similar = SimilarPages::pages(run, &web, exact)?;
-    let mut apart = apart::part(run.net, &web.crawl, &decisions.apart, &mut similar.pairs)?;
+    let mut separation = apart::part(run.net, &web.crawl, &decisions.apart, &mut similar.pairs)?;
     let mut editions = editions::part(run, &web, &mut similar.pairs)?;
 
     // TRIVIAL(cluster, page), LinkSummary, TCG, similar clusters [CSG00 3]. A collection supports
     // its pages one by one, so pairs of URLs of one page within a site join only afterwards.
     let mut trivial = trivial_clusters(run, &web, &similar.pairs.between_sites())?;
-    let mut grown = Grown::grow(run, &web, GROWTH, &trivial, None)?;
-    let context = context_pass(run, &web, &trivial, &grown, &mut similar)?;
-    if context.has_changed_pairs() || similar.counts.views.found() > 0 {
-        apart.and_then(apart::part(run.net, &web.crawl, &decisions.apart, &mut similar.pairs)?);
+    let mut collections = GrowthResult::grow(run, &web, GROWTH, &trivial, None)?;
+    let context = context_pass(run, &web, &trivial, &collections, &mut similar)?;
+    if context.has_changed_pairs() || similar.counts.views.total() > 0 {
+        separation.and_then(apart::part(run.net, &web.crawl, &decisions.apart, &mut similar.pairs)?);
         editions.and_then(editions::part(run, &web, &mut similar.pairs)?);
         let previous = replace(&mut trivial, trivial_clusters(run, &web, &similar.pairs.all())?);
-        let unchanged = grown.left(run.net, previous, &trivial)?;
-        grown = Grown::grow(run, &web, SECOND_GROWTH, &trivial, unchanged)?;
+        let unchanged = collections.left(run.net, previous, &trivial)?;
+        collections = GrowthResult::grow(run, &web, SECOND_GROWTH, &trivial, unchanged)?;
     }
 
     // Overlap of servers [SGM98 3], the copy to keep, and the pages that a crawler may skip [CSG00
     // 5.1].
-    let clusters = TrivialClusters { labels: &trivial, sizes: &grown.sizes };
+    let clusters = TrivialClusters { labels: &trivial, sizes: &collections.sizes };
     let servers = ServerOverlap::find(run, &web, clusters)?;
     let giants = giants(run.net, &web.crawl, clusters, &similar.pairs)?;
-    let similar_clusters = take(&mut grown.similar_clusters);
-    let given = KeepInput { labels: &trivial, similar: &similar, decisions: &decisions, earlier: earlier.as_ref() };
-    let kept = KeepResult::decide(run, &mut web, similar_clusters, &given)?;
-    let skip = SkipListRows::build(run, &web, &trivial, &kept)?;
-    let clustered = ClusterResults { grown, context, apart, editions, servers, giants };
-    ReplicaTables::build(run, web, similar, clustered, kept, skip, attempt)
+    let similar_clusters = take(&mut collections.similar_clusters);
+    let input =
+        KeepInput { labels: &trivial, similar: &similar, decisions: &decisions, previous_run: previous_run.as_ref() };
+    let decided = KeepResult::decide(run, &mut web, similar_clusters, &input)?;
+    let skip = SkipListRows::build(run, &web, &trivial, &decided)?;
+    let clustered = ClusterResults { collections, context, separation, editions, servers, giants };
+    ReplicaTables::build(run, web, similar, clustered, decided, skip, attempt)
 }
 
 /// Returns the trivial cluster of every page: the connected components of the given pairs of this

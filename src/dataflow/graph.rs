@@ -105,33 +105,33 @@ impl OperatorGraph {
             graph.add(name, file, inputs);
             pairs.push((name, "pairs", By("smaller page")));
         };
-        let by = job.similar.by;
+        let similar_by = job.similar.by;
         if job.with_views() {
             let titles = ("pages", "titles and chunks", By("URL and title"));
             measure(self, VIEWS.name, "pairs/views.rs", &[titles]);
         }
-        if matches!(by, Measure::Overlap | Measure::Both) {
+        if matches!(similar_by, Measure::Overlap | Measure::Both) {
             let chunks = ("read", "FPrint-DocID", By("fingerprint, then pair"));
             measure(self, OVERLAP.name, "pairs/overlap_join.rs", &[chunks, ("exact copies", "excluded pages", All)]);
         }
-        if matches!(by, Measure::Hamming | Measure::Both) {
+        if matches!(similar_by, Measure::Hamming | Measure::Both) {
             let simhashes = (if job.simhash.features.idf { "simhashes" } else { "pages" }, "simhashes of centres", All);
             measure(self, HAMMING.name, "hamming/self_join.rs", &[simhashes]);
         }
-        if by == Measure::Signatures {
+        if similar_by == Measure::Signatures {
             let values = ("LINK", "values of children", By("child"));
             measure(self, SIGNATURES.name, "pairs/signatures.rs", &[("pages", "signatures", By("slab")), values]);
         }
-        if by == Measure::Minhash {
+        if similar_by == Measure::Minhash {
             let keys = ("read", "sets of shingles", By("key of a band, then pair"));
             measure(self, MINHASH.name, "pairs/minhash_pairs.rs", &[keys]);
         }
-        self.given(job, &mut pairs);
+        self.add_given_pairs(job, &mut pairs);
         self.similar_pairs(job, &pairs);
     }
 
     /// Adds the operator that reads pairs found by another program.
-    fn given(&mut self, job: &Job, pairs: &mut Vec<Edge>) {
+    fn add_given_pairs(&mut self, job: &Job, pairs: &mut Vec<Edge>) {
         if !job.pairs.from.is_empty() {
             let rows = ("given tables", "pairs and labels, in parts", Local);
             self.add(GIVEN.name, "pairs/given_tables.rs", &[rows, ("pages", "doc id of every page", All)]);
@@ -163,7 +163,7 @@ impl OperatorGraph {
         };
         self.add(GROWTH.name, growth, &[("LinkSummary", "links that may merge", By(key))]);
         // Later operators read the last growth, which is the second one if there is a context pass.
-        let mut grown = GROWTH.name;
+        let mut growth_name = GROWTH.name;
         if is_asked_for(job) {
             let members = (GROWTH.name, "pages and links of mirrors", By("similar cluster"));
             self.add(
@@ -171,11 +171,11 @@ impl OperatorGraph {
                 "clusters/context_pairs.rs",
                 &[members, ("read", "chunks of proposed pairs", By("pair"))],
             );
-            let changed = (CONTEXT.name, "pairs added and removed", By("smaller page"));
-            self.add("TRIVIAL again", "shuffle/components.rs", &[changed, ("similar pairs", "pairs", Local)]);
+            let changed_pairs = (CONTEXT.name, "pairs added and removed", By("smaller page"));
+            self.add("TRIVIAL again", "shuffle/components.rs", &[changed_pairs, ("similar pairs", "pairs", Local)]);
             let links = ("LINK", "⟨src, dst⟩ of changed clusters", By("(Ri, Rj)"));
             self.add(SECOND_GROWTH.name, growth, &[("TRIVIAL again", "cluster of every page", All), links]);
-            grown = SECOND_GROWTH.name;
+            growth_name = SECOND_GROWTH.name;
         }
         // The context pass changes pairs, so later operators read the clusters that are computed
         // after it.
@@ -189,7 +189,7 @@ impl OperatorGraph {
         self.add(
             KEEPING.name,
             "sinks/kept.rs",
-            &[(grown, "collections", By("cluster")), copies, ("LINK", "crawl paths", By("host"))],
+            &[(growth_name, "collections", By("cluster")), copies, ("LINK", "crawl paths", By("host"))],
         );
         self.add("avoid list", "sinks/avoid_table.rs", &[(KEEPING.name, "pages to skip", By("kept page, then host"))]);
         self.add("URL rules", "sinks/url_rules.rs", &[(trivial, "URLs with clusters", By("domain"))]);
@@ -197,8 +197,8 @@ impl OperatorGraph {
         if self.operators.iter().any(|operator| operator.name == "simhashes") {
             tables.push(("simhashes", "simhashes of pages", By("partition")));
         }
-        let rest = ["similar pairs", "LinkSummary", KEEPING.name, "servers", "avoid list", "URL rules"];
-        tables.extend(rest.map(|name| (name, "rows", By("partition"))));
+        let last_tables = ["similar pairs", "LinkSummary", KEEPING.name, "servers", "avoid list", "URL rules"];
+        tables.extend(last_tables.map(|name| (name, "rows", By("partition"))));
         self.add("tables", "sinks/tables.rs", &tables);
         self.add("commit", "sinks/write.rs", &[("tables", "names and checksums of files", By("the first worker"))]);
     }
@@ -218,12 +218,12 @@ impl OperatorGraph {
         let tables = ("earlier results", "pages and links of near documents, by file", By("doc id"));
         self.add("pages of F", "batch/earlier.rs", &[near, tables]);
         self.exact_copies_and_links();
-        let of_f = ("pages of F", "pages and links", Local);
+        let f_input = ("pages of F", "pages and links", Local);
         self.operators.iter_mut().filter(|operator| operator.name == "LINK").for_each(|link| {
-            link.inputs.push(OperatorInput { from: of_f.0, rows: of_f.1, route: of_f.2 });
+            link.inputs.push(OperatorInput { from: f_input.0, rows: f_input.1, route: f_input.2 });
         });
         let mut pairs = vec![("exact copies", "pairs (centre, copy)", Local), ("merge", "pairs", By("smaller page"))];
-        self.given(job, &mut pairs);
+        self.add_given_pairs(job, &mut pairs);
         self.similar_pairs(job, &pairs);
         self.collections(job);
     }
@@ -344,9 +344,9 @@ mod tests {
             JobKind::Grow,
         ];
         let mut jobs: Vec<Job> = kinds.map(|kind| Job { kind, ..Job::default() }).into();
-        for by in [Measure::Hamming, Measure::Both, Measure::Signatures, Measure::Minhash] {
+        for measure in [Measure::Hamming, Measure::Both, Measure::Signatures, Measure::Minhash] {
             let mut job = Job::default();
-            job.similar.by = by;
+            job.similar.by = measure;
             job.simhash.features.idf = true;
             jobs.push(job);
         }
@@ -356,11 +356,11 @@ mod tests {
             job.pairs.from = vec!["pairs.csv".into()];
             jobs.push(job);
         }
-        let mut with_queries = Job { kind: JobKind::Hamming, ..Job::default() };
-        with_queries.batch.queries = vec!["q".into()];
-        jobs.push(with_queries.clone());
-        with_queries.batch.groups = true;
-        jobs.push(with_queries);
+        let mut batch_job = Job { kind: JobKind::Hamming, ..Job::default() };
+        batch_job.batch.queries = vec!["q".into()];
+        jobs.push(batch_job.clone());
+        batch_job.batch.groups = true;
+        jobs.push(batch_job);
         let mut exact = Job::default();
         exact.clusters.merge = MergeCondition::Exact;
         jobs.push(exact);
@@ -374,9 +374,9 @@ mod tests {
             for (place, operator) in operators.iter().enumerate() {
                 assert!(operators[..place].iter().all(|other| other.name != operator.name), "{}", operator.name);
                 for input in &operator.inputs {
-                    let known = operators[..place].iter().any(|other| other.name == input.from);
+                    let is_known = operators[..place].iter().any(|other| other.name == input.from);
                     assert!(
-                        known || SOURCES.contains(&input.from),
+                        is_known || SOURCES.contains(&input.from),
                         "{:?}: {} takes {}",
                         job.kind,
                         operator.name,

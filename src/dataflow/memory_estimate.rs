@@ -25,60 +25,60 @@ use webtwin_spill::RUN_LOG_BLOCK_BYTES;
 
 /// Bytes of a page in addition to its capture, if memory is limited: the ends of its lists, its
 /// number and its host. Measured.
-const A_PAGE: u64 = 28;
+const PAGE_BYTES: u64 = 28;
 
 /// Maximum bytes of captures, chunks and features that a worker keeps in memory even if everything
 /// is spilled: blocks that are being filled.
-const LISTS_LEAST: u64 = 5 << 20;
+const MIN_LIST_BYTES: u64 = 5 << 20;
 
 /// Bytes of a feature of a page while it is sent to the worker that counts the feature over the
 /// crawl.
-pub const A_FEATURE: u64 = 16;
+pub const FEATURE_BYTES: u64 = 16;
 
 /// Maximum bytes of features that a worker keeps in memory even if everything is spilled: blocks
 /// that are being filled, and blocks that arrive.
-const FEATURES_LEAST: u64 = 40 << 20;
+const MIN_FEATURE_BYTES: u64 = 40 << 20;
 
 /// Bytes of lists on disk that one checksum in memory covers.
-const A_CHECKSUM: u64 = 4096;
+const BYTES_PER_CHECKSUM: u64 = 4096;
 
 /// Bytes for each page that a process owns, in addition to its local pages, after collections have
 /// been found, if memory is limited. Measured, like the constants below.
-const A_PAGE_FOUND: u64 = 34;
+const RESULT_PAGE_BYTES: u64 = 34;
 
 /// Bytes of a link between pages: its target.
-const A_LINK: u64 = 4;
+const LINK_BYTES: u64 = 4;
 
 /// Bytes for each page after collections have been found, if memory is not limited. Nothing is
 /// freed for the computation of crawl paths then.
-const A_PAGE_HELD: u64 = 127;
-const A_LINK_HELD: u64 = 10;
+const UNBOUNDED_PAGE_BYTES: u64 = 127;
+const UNBOUNDED_LINK_BYTES: u64 = 10;
 
 /// Bytes of a page of another process that a process always holds after reading, if memory is
 /// limited: its host.
-const A_PAGE_OF_OTHERS: u64 = 4;
+const OTHER_PAGE_BYTES: u64 = 4;
 
 /// Bytes of a page of another process while clusters grow, if memory is limited: its host, its
 /// trivial clusters before and after the context pass, their sizes, its collection, and components
 /// that are being found.
-pub const A_GROWN_PAGE_OF_OTHERS: u64 = 20;
+pub const GROWN_OTHER_PAGE_BYTES: u64 = 20;
 
 /// Bytes of a page on disk, in addition to its capture, chunks and links, while clusters grow and
 /// copies are selected, if memory is limited. Measured.
-const A_PAGE_ON_DISK: u64 = 175;
+const DISK_PAGE_BYTES: u64 = 175;
 
 /// Bytes for each page while tables are built, for small tables.
-const A_PAGE_MADE: u64 = 1300;
+const TABLE_PAGE_BYTES: u64 = 1300;
 
 /// Bytes that a worker takes to build a file of a table, if memory is limited. The constant below
 /// is the bytes for each worker while another one builds a file. Measured.
-pub const A_FILE_MADE: u64 = 50 << 20;
-const A_FILE_AWAITED: u64 = 10 << 20;
+pub const TABLE_FILE_BYTES: u64 = 50 << 20;
+const AWAITED_FILE_BYTES: u64 = 10 << 20;
 
 /// Bytes of a capture with a URL and a title of common length; and bytes for each further byte
 /// while tables are built, in which the URL occurs several times. Measured.
-const A_COMMON_CAPTURE: u64 = 240;
-const A_LONG_BYTE: u64 = 5;
+const COMMON_CAPTURE_BYTES: u64 = 240;
+const BYTES_PER_LONG_BYTE: u64 = 5;
 
 /// Maximum bytes for long URLs and titles while tables are built, with and without a memory limit:
 /// pieces of tables have a limit in bytes. Measured.
@@ -92,19 +92,19 @@ pub fn in_proportion(captures: u64, all_pages: u64, pages: u64) -> u64 {
 
 /// Returns the bytes of captures beyond those that have URLs and titles of common length.
 pub fn long_bytes(pages: u64, captures: u64) -> u64 {
-    captures.saturating_sub(A_COMMON_CAPTURE * pages)
+    captures.saturating_sub(COMMON_CAPTURE_BYTES * pages)
 }
 
 /// Returns the bytes that a process with `pages` pages takes to build tables, in addition to the
 /// results that it holds. `captures` are the bytes of the captures of these pages. Measured.
 fn making_bytes(pages: u64, captures: u64, workers: usize, is_bounded: bool) -> u64 {
-    let long = A_LONG_BYTE * long_bytes(pages, captures);
-    let (most, long) = match is_bounded {
+    let long = BYTES_PER_LONG_BYTE * long_bytes(pages, captures);
+    let (max_bytes, long) = match is_bounded {
         // Workers take turns if the budget does not suffice for all of them.
-        true => (A_FILE_MADE + A_FILE_AWAITED * workers as u64, long.min(LONG_BYTES_WITHIN_LIMIT)),
+        true => (TABLE_FILE_BYTES + AWAITED_FILE_BYTES * workers as u64, long.min(LONG_BYTES_WITHIN_LIMIT)),
         false => (((16 << 20) + 520 * pages).min((150 << 20) * workers as u64), long.min(LONG_BYTES * workers as u64)),
     };
-    (A_PAGE_MADE * pages).min(most) + long
+    (TABLE_PAGE_BYTES * pages).min(max_bytes) + long
 }
 
 /// Returns the bytes that are missing within the limit `allowed` to build tables, in addition to
@@ -121,21 +121,22 @@ pub fn lacking_to_make_tables(pages: u64, captures: u64, workers: usize, allowed
 pub fn bytes_of_tables(own: &MemoryEstimate, all_pages: u64, links: u64, workers: usize, is_bounded: bool) -> u64 {
     let &MemoryEstimate { pages, captures, .. } = own;
     match is_bounded {
-        true => {
-            making_bytes(all_pages, in_proportion(captures, all_pages, pages), workers, true).max(A_PAGE_FOUND * pages)
+        true => making_bytes(all_pages, in_proportion(captures, all_pages, pages), workers, true)
+            .max(RESULT_PAGE_BYTES * pages),
+        false => {
+            UNBOUNDED_PAGE_BYTES * pages + UNBOUNDED_LINK_BYTES * links + making_bytes(pages, captures, workers, false)
         }
-        false => A_PAGE_HELD * pages + A_LINK_HELD * links + making_bytes(pages, captures, workers, false),
     }
 }
 
 /// Bytes of counts for each page while pairs are found.
-const A_PAGE_OF_COUNTS: u64 = 8;
+const COUNTS_PAGE_BYTES: u64 = 8;
 
 /// Bytes of a shingle. Shingles beyond one block are in memory only if memory is not limited.
-const A_SHINGLE: u64 = 4;
+const SHINGLE_BYTES: u64 = 4;
 
 /// Bytes of a pair of pages.
-const A_PAIR: u64 = 8;
+const PAIR_BYTES: u64 = 8;
 
 /// Returns the bytes of a row of `FPrint-DocID` while rows are grouped.
 fn row_bytes(job: &Job) -> u64 {
@@ -173,16 +174,16 @@ impl MemoryEstimate {
     /// are assumed to have a chunk that another page has, too), and the pairs. The rows are freed
     /// before the pairs are built.
     pub fn bytes_besides_local_pages(&self, job: &Job) -> u64 {
-        (row_bytes(job) * self.tuples).max(A_PAIR * self.pairs) + 3 * self.tuples + A_SHINGLE * self.shingles
+        (row_bytes(job) * self.tuples).max(PAIR_BYTES * self.pairs) + 3 * self.tuples + SHINGLE_BYTES * self.shingles
     }
 
     /// Returns the minimum bytes of a run over `all_pages` pages: the data that cannot be spilled,
     /// with the widest rows and the counts of chunks.
-    pub fn least_bytes(&self, all_pages: u64, workers: usize) -> u64 {
+    pub fn required_bytes(&self, all_pages: u64, workers: usize) -> u64 {
         let rows = size_of::<Row64>() as u64 * self.tuples / workers as u64;
-        let counting = allowance::least_bytes(all_pages as usize, workers, rows, true);
-        let of_others = A_PAGE_OF_OTHERS * all_pages.saturating_sub(self.pages);
-        (at_rest(workers) + self.min_local_pages_bytes(workers) + counting + of_others)
+        let counting = allowance::required_bytes(all_pages as usize, workers, rows, true);
+        let other_page_bytes = OTHER_PAGE_BYTES * all_pages.saturating_sub(self.pages);
+        (at_rest(workers) + self.min_local_pages_bytes(workers) + counting + other_page_bytes)
             .max(self.found_bytes(all_pages, workers))
     }
 
@@ -190,15 +191,15 @@ impl MemoryEstimate {
     /// limited. Every link counts as a link between pages.
     pub(crate) fn found_bytes(&self, all_pages: u64, workers: usize) -> u64 {
         let local_pages = at_rest(workers) + self.min_local_pages_bytes(workers);
-        let of_others = A_GROWN_PAGE_OF_OTHERS * all_pages.saturating_sub(self.pages);
-        local_pages + of_others + bytes_of_tables(self, all_pages, self.links, workers, true)
+        let other_page_bytes = GROWN_OTHER_PAGE_BYTES * all_pages.saturating_sub(self.pages);
+        local_pages + other_page_bytes + bytes_of_tables(self, all_pages, self.links, workers, true)
     }
 
     /// Returns the bytes that stay in memory in a process with the given number of workers even if
     /// everything is spilled. Only terms that grow with the input are included: pages, links, and
     /// some counts for each page.
     pub fn peak_bytes(&self, workers: usize) -> u64 {
-        at_rest(workers) + self.min_local_pages_bytes(workers) + A_PAGE_OF_COUNTS * self.pages
+        at_rest(workers) + self.min_local_pages_bytes(workers) + COUNTS_PAGE_BYTES * self.pages
     }
 
     /// Returns the bytes that are spilled to disk within the memory limit `allowed`: rows, run log
@@ -207,112 +208,124 @@ impl MemoryEstimate {
         if allowed == 0 {
             return 0;
         }
-        let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.least_bytes(all_pages, workers)));
-        let of_lists = self.budget_for_lists(all_pages, workers, allowed);
-        A_SHINGLE * self.shingles + self.list_bytes().saturating_sub(of_lists) + rows + pairs
+        let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.required_bytes(all_pages, workers)));
+        let list_budget = self.budget_for_lists(all_pages, workers, allowed);
+        SHINGLE_BYTES * self.shingles + self.list_bytes().saturating_sub(list_budget) + rows + pairs
     }
 
     /// Returns the bytes of rows with their run log, and of pairs, that are spilled if the budget
     /// for them is `budget`.
     fn made_on_disk(&self, job: &Job, budget: u64) -> [u64; 2] {
-        let beyond = |bytes: u64, tenths: u64| bytes.saturating_sub(budget / 10 * tenths);
-        let rows = beyond(row_bytes(job) * self.tuples, 7) + beyond(3 * self.tuples, 3);
-        [rows, beyond(A_PAIR * self.pairs, 7)]
+        let excess = |bytes: u64, tenths: u64| bytes.saturating_sub(budget / 10 * tenths);
+        let rows = excess(row_bytes(job) * self.tuples, 7) + excess(3 * self.tuples, 3);
+        [rows, excess(PAIR_BYTES * self.pairs, 7)]
     }
 
     /// Returns the bytes on disk at the same time, within the memory limit `allowed`, of a process
     /// whose pages have `links` links to pages. The first number is the maximum. The second is the
     /// minimum, which applies if the disk is too small and rows and pairs are built in passes.
     pub fn on_disk_at_once(&self, job: &Job, all_pages: u64, links: u64, workers: usize, allowed: u64) -> [u64; 2] {
-        let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.least_bytes(all_pages, workers)));
-        let of_lists = self.budget_for_lists(all_pages, workers, allowed);
-        let read = (self.list_bytes() + A_SHINGLE * self.shingles).saturating_sub(of_lists);
-        let settled = MemoryEstimate { links: 0, resolved: links, ..*self };
-        let settled = (settled.list_bytes() + A_SHINGLE * self.shingles).saturating_sub(of_lists);
-        let made = match job.similar.by {
+        let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.required_bytes(all_pages, workers)));
+        let list_budget = self.budget_for_lists(all_pages, workers, allowed);
+        let reading_bytes = (self.list_bytes() + SHINGLE_BYTES * self.shingles).saturating_sub(list_budget);
+        let deduplicated = MemoryEstimate { links: 0, resolved: links, ..*self };
+        let deduplicated_bytes =
+            (deduplicated.list_bytes() + SHINGLE_BYTES * self.shingles).saturating_sub(list_budget);
+        let making_bytes = match job.similar.by {
             Measure::Overlap | Measure::Both => rows.max(pairs),
             _ => 0,
         };
-        let least = read.max(settled + (A_PAGE_ON_DISK * self.pages).max(A_FEATURE * self.features));
-        [least.max(settled + made), least]
+        let min_bytes =
+            reading_bytes.max(deduplicated_bytes + (DISK_PAGE_BYTES * self.pages).max(FEATURE_BYTES * self.features));
+        [min_bytes.max(deduplicated_bytes + making_bytes), min_bytes]
     }
 
     /// Returns the sum over several workers.
     pub(crate) fn sum(workers: &[MemoryEstimate]) -> MemoryEstimate {
-        workers.iter().fold(MemoryEstimate::default(), |sum, of| MemoryEstimate {
-            pages: sum.pages + of.pages,
-            captures: sum.captures + of.captures,
-            tuples: sum.tuples + of.tuples,
-            features: sum.features + of.features,
-            shingles: sum.shingles + of.shingles,
-            links: sum.links + of.links,
-            resolved: sum.resolved + of.resolved,
-            pairs: sum.pairs + of.pairs,
-            on_disk: sum.on_disk + of.on_disk,
+        workers.iter().fold(MemoryEstimate::default(), |sum, worker| MemoryEstimate {
+            pages: sum.pages + worker.pages,
+            captures: sum.captures + worker.captures,
+            tuples: sum.tuples + worker.tuples,
+            features: sum.features + worker.features,
+            shingles: sum.shingles + worker.shingles,
+            links: sum.links + worker.links,
+            resolved: sum.resolved + worker.resolved,
+            pairs: sum.pairs + worker.pairs,
+            on_disk: sum.on_disk + worker.on_disk,
         })
     }
 
-    /// Applies `of` to each number.
-    pub fn map(&self, of: impl Fn(u64) -> u64) -> MemoryEstimate {
-        let MemoryEstimate { pages, captures, tuples, features, shingles, links, resolved, pairs, on_disk } = *self;
+    /// Applies `scale` to each number.
+    pub fn map(&self, scale: impl Fn(u64) -> u64) -> MemoryEstimate {
+        let MemoryEstimate {
+            pages,
+            captures,
+            tuples,
+            features,
+            shingles,
+            links,
+            resolved: resolved_links,
+            pairs,
+            on_disk,
+        } = *self;
         MemoryEstimate {
-            pages: of(pages),
-            captures: of(captures),
-            tuples: of(tuples),
-            features: of(features),
-            shingles: of(shingles),
-            links: of(links),
-            resolved: of(resolved),
-            pairs: of(pairs),
-            on_disk: of(on_disk),
+            pages: scale(pages),
+            captures: scale(captures),
+            tuples: scale(tuples),
+            features: scale(features),
+            shingles: scale(shingles),
+            links: scale(links),
+            resolved: scale(resolved_links),
+            pairs: scale(pairs),
+            on_disk: scale(on_disk),
         }
     }
 
-    /// Extrapolates to `all` work items from `done` work items, which hold `self`.
-    pub fn times(&self, all: usize, done: usize) -> MemoryEstimate {
-        self.map(|n| (u128::from(n) * all as u128 / done.max(1) as u128) as u64)
+    /// Extrapolates to `whole` work items from `part` work items, which hold `self`.
+    pub fn times(&self, whole: usize, part: usize) -> MemoryEstimate {
+        self.map(|n| (u128::from(n) * whole as u128 / part.max(1) as u128) as u64)
     }
 
     /// Returns the bytes of the local pages of a worker that are in memory.
     pub fn local_pages_bytes(&self) -> u64 {
-        self.row_bytes() + self.list_bytes().saturating_sub(self.on_disk) + self.on_disk / A_CHECKSUM * 8
+        self.row_bytes() + self.list_bytes().saturating_sub(self.on_disk) + self.on_disk / BYTES_PER_CHECKSUM * 8
     }
 
     /// Returns the bytes of the local pages that remain when tables are built: pages, their
     /// captures, and links between pages.
     pub fn settled_bytes(&self) -> u64 {
-        self.row_bytes() + self.captures + A_LINK * self.resolved
+        self.row_bytes() + self.captures + LINK_BYTES * self.resolved
     }
 
     /// Returns the bytes of pages in addition to their captures, and of the block of shingle sets.
     fn row_bytes(&self) -> u64 {
-        A_PAGE * self.pages + (A_SHINGLE * self.shingles).min(RUN_LOG_BLOCK_BYTES as u64)
+        PAGE_BYTES * self.pages + (SHINGLE_BYTES * self.shingles).min(RUN_LOG_BLOCK_BYTES as u64)
     }
 
     /// Returns the bytes of captures, chunks, features and links, in memory and on disk.
     fn list_bytes(&self) -> u64 {
-        self.captures + 8 * (self.tuples + self.links) + A_LINK * self.resolved + 10 * self.features
+        self.captures + 8 * (self.tuples + self.links) + LINK_BYTES * self.resolved + 10 * self.features
     }
 
     /// Returns the bytes of the local pages of the given number of workers that stay in memory even
     /// if everything is spilled.
     pub fn min_local_pages_bytes(&self, workers: usize) -> u64 {
         let lists = self.captures + 8 * self.tuples + 10 * self.features;
-        let least = (LISTS_LEAST * workers as u64).min(lists) + self.features_least_bytes(workers);
-        self.row_bytes() + least + lists / A_CHECKSUM * 8
+        let min_lists = (MIN_LIST_BYTES * workers as u64).min(lists) + self.features_least_bytes(workers);
+        self.row_bytes() + min_lists + lists / BYTES_PER_CHECKSUM * 8
     }
 
     /// Returns the bytes that features take while they are counted over the crawl, even if
     /// everything is spilled.
     pub(crate) fn features_least_bytes(&self, workers: usize) -> u64 {
-        (A_FEATURE * self.features).min(FEATURES_LEAST * workers as u64)
+        (FEATURE_BYTES * self.features).min(MIN_FEATURE_BYTES * workers as u64)
     }
 
     /// Returns the bytes of lists that may stay in the memory of a process with these local pages:
     /// half of the memory beyond the minimum of the steps after reading. The other half is for rows
     /// of chunks.
     pub fn budget_for_lists(&self, all_pages: u64, workers: usize, allowed: u64) -> u64 {
-        allowed.saturating_sub(self.least_bytes(all_pages, workers)) / 2
+        allowed.saturating_sub(self.required_bytes(all_pages, workers)) / 2
     }
 
     /// Measures the local pages of a worker.
@@ -347,32 +360,36 @@ impl MemoryEstimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shuffle::memory::A_WORKER_AT_REST;
+    use crate::shuffle::memory::IDLE_WORKER_BYTES;
 
     #[test]
     fn base_memory_of_a_process_counts_once_with_any_workers() {
-        assert_eq!(MemoryEstimate::default().peak_bytes(64), at_rest(2) + 62 * A_WORKER_AT_REST);
-        let (tuples, links) = (10 * A_CHECKSUM, A_CHECKSUM);
-        let held = MemoryEstimate { pages: 1000, tuples, links, ..MemoryEstimate::default() };
-        assert_eq!(held.times(3, 1).peak_bytes(3) - at_rest(3), 3 * (held.peak_bytes(1) - at_rest(1)));
-        let all = held.times(30, 3);
-        assert_eq!((all.pages, all.tuples, all.links), (10_000, 10 * tuples, 10 * links));
-        assert_eq!(all.peak_bytes(2) - at_rest(2), 10 * (held.peak_bytes(2) - at_rest(2)));
+        assert_eq!(MemoryEstimate::default().peak_bytes(64), at_rest(2) + 62 * IDLE_WORKER_BYTES);
+        let (tuples, links) = (10 * BYTES_PER_CHECKSUM, BYTES_PER_CHECKSUM);
+        let estimate = MemoryEstimate { pages: 1000, tuples, links, ..MemoryEstimate::default() };
+        assert_eq!(estimate.times(3, 1).peak_bytes(3) - at_rest(3), 3 * (estimate.peak_bytes(1) - at_rest(1)));
+        let scaled = estimate.times(30, 3);
+        assert_eq!((scaled.pages, scaled.tuples, scaled.links), (10_000, 10 * tuples, 10 * links));
+        assert_eq!(scaled.peak_bytes(2) - at_rest(2), 10 * (estimate.peak_bytes(2) - at_rest(2)));
     }
 
     #[test]
     fn memory_of_a_run_grows_with_pages_and_hardly_with_chunks() {
-        let few = MemoryEstimate { pages: 1_000_000, tuples: 10 << 20, links: 5_000_000, ..MemoryEstimate::default() };
-        let many = MemoryEstimate { tuples: 110 << 20, features: 50 << 20, ..few };
+        let small_crawl =
+            MemoryEstimate { pages: 1_000_000, tuples: 10 << 20, links: 5_000_000, ..MemoryEstimate::default() };
+        let large_crawl = MemoryEstimate { tuples: 110 << 20, features: 50 << 20, ..small_crawl };
         // One checksum of 8 bytes for each 4,096 bytes of lists; and features that are being sent.
         let lists = (8 * 100 + 10 * 50) << 20;
-        assert_eq!(many.peak_bytes(2) - few.peak_bytes(2), lists / A_CHECKSUM * 8 + 2 * FEATURES_LEAST);
-        assert_eq!(many.local_pages_bytes() - few.local_pages_bytes(), lists);
-        let spilled = MemoryEstimate { on_disk: lists, ..many };
-        assert_eq!(spilled.local_pages_bytes() - few.local_pages_bytes(), lists / A_CHECKSUM * 8);
+        assert_eq!(
+            large_crawl.peak_bytes(2) - small_crawl.peak_bytes(2),
+            lists / BYTES_PER_CHECKSUM * 8 + 2 * MIN_FEATURE_BYTES
+        );
+        assert_eq!(large_crawl.local_pages_bytes() - small_crawl.local_pages_bytes(), lists);
+        let spilled = MemoryEstimate { on_disk: lists, ..large_crawl };
+        assert_eq!(spilled.local_pages_bytes() - small_crawl.local_pages_bytes(), lists / BYTES_PER_CHECKSUM * 8);
         // Lists stay in memory unless something else needs the memory.
-        let needed = many.peak_bytes(2).max(many.least_bytes(1_000_000, 2));
-        assert_eq!(many.budget_for_lists(1_000_000, 2, needed), 0);
-        assert!(many.budget_for_lists(1_000_000, 2, 20 * needed) > lists);
+        let needed_bytes = large_crawl.peak_bytes(2).max(large_crawl.required_bytes(1_000_000, 2));
+        assert_eq!(large_crawl.budget_for_lists(1_000_000, 2, needed_bytes), 0);
+        assert!(large_crawl.budget_for_lists(1_000_000, 2, 20 * needed_bytes) > lists);
     }
 }

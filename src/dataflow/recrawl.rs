@@ -39,7 +39,7 @@ pub struct StateUpdate {
     /// Files of the generation's previous crawl that still exist.
     pub files_before: BTreeSet<String>,
     /// Minimum number of pages that the crawl must have, if there is one.
-    pub least: Option<LeastPages>,
+    pub min_pages: Option<LeastPages>,
 }
 
 /// Settings of a job that the state implies.
@@ -72,32 +72,32 @@ impl StateDefaults {
 /// [`Error::LostGeneration`] if another run has committed this generation, and [`Error::Storage`]
 /// if it cannot be written. In the last two cases the result exists and the state is unchanged.
 pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next: &StateUpdate) -> Result<RunSummary> {
-    let seen = net.all_gather("generations", (next.generation.number, next.least.clone()))?;
-    if let Some(other) = seen.iter().find(|other| other.0 != seen[0].0) {
-        let (first, other) = (seen[0].0 - 1, other.0 - 1);
+    let generations = net.all_gather("generations", (next.generation.number, next.min_pages.clone()))?;
+    if let Some(other) = generations.iter().find(|other| other.0 != generations[0].0) {
+        let (first, other) = (generations[0].0 - 1, other.0 - 1);
         return Err(Error::Handshake(format!(
             "processes continue from different generations of {}, {first} and {other}; start all processes again",
             next.state.folder()
         )));
     }
     // The minimum is no part of the digest: it changes no result, only if there is a result.
-    let least = seen[0].1.as_ref();
+    let floor = generations[0].1.as_ref();
     let are_implied = next.implied.originals;
     let speaks = net.is_keeper();
-    let done = replicas::run_listing_originals(net, job, queue, folder, are_implied, least);
-    let (summary, needed) = done.inspect_err(|error| {
+    let outcome = replicas::run_listing_originals(net, job, queue, folder, are_implied, floor);
+    let (summary, needed_originals) = outcome.inspect_err(|error| {
         if speaks && matches!(error, Error::TooFewPages { .. }) {
             next.records.discard();
         }
     })?;
     // Only one worker of each process reports: records are shared by the process.
-    let mine = if speaks { next.records.written() } else { Vec::new() };
-    let found = if speaks { next.records.found_now() } else { Vec::new() };
-    let mut found: Vec<_> = net.all_gather("found items", found)?.into_iter().flatten().collect();
-    found.sort_unstable_by(|x, y| x.records[0].key.cmp(&y.records[0].key));
-    let failed = if speaks { next.records.failed() } else { None };
-    let written: Vec<_> = net.all_gather("files of the state", mine)?.into_iter().flatten().collect();
-    if let Some(cause) = net.all_gather("state", failed)?.into_iter().flatten().next() {
+    let own_files = if speaks { next.records.written() } else { Vec::new() };
+    let own_results = if speaks { next.records.found_now() } else { Vec::new() };
+    let mut results: Vec<_> = net.all_gather("found items", own_results)?.into_iter().flatten().collect();
+    results.sort_unstable_by(|x, y| x.records[0].key.cmp(&y.records[0].key));
+    let own_failure = if speaks { next.records.failed() } else { None };
+    let written: Vec<_> = net.all_gather("files of the state", own_files)?.into_iter().flatten().collect();
+    if let Some(cause) = net.all_gather("state", own_failure)?.into_iter().flatten().next() {
         return Err(Error::storage(
             next.state.folder().name(),
             format!("{cause}; the result is valid, and the state is unchanged"),
@@ -106,15 +106,15 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
     if net.index() == 0 {
         let ghostscript = helper::ghostscript().map(str::to_owned);
         let work = &queue.work;
-        let crawl_before = match needed.has_revisits {
+        let crawl_before = match needed_originals.has_revisits {
             true => next.generation.crawl_before.clone(),
             false => Vec::new(),
         };
         // Records are kept by file: an archive with several inputs is read as a whole the next
         // time.
         let is_kept = |file: &str| {
-            needed.files.binary_search_by(|name| name.as_str().cmp(file)).is_ok()
-                || needed.has_revisits && next.files_before.contains(file)
+            needed_originals.files.binary_search_by(|name| name.as_str().cmp(file)).is_ok()
+                || needed_originals.has_revisits && next.files_before.contains(file)
         };
         let serves = |input: u32| !work.is_original(input) || !are_implied || is_kept(work.file_of(input));
         let files = next.records.next(written, |item| serves(work.items[item].input));
@@ -122,15 +122,23 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
         if are_implied {
             // The next run will request these originals.
             job.input.originals.retain(|original| crawl_before.contains(original));
-            job.input.originals.extend(needed.files.iter().cloned());
+            job.input.originals.extend(needed_originals.files.iter().cloned());
             job.input.originals.sort_unstable();
             job.input.originals.dedup();
         }
         let job = next.implied.digest(&job);
-        let originals = needed.files;
+        let originals = needed_originals.files;
         let pages = Some(PageTotals { kept: summary.records.kept, skip: summary.skip.pages });
-        let generation =
-            Generation { job, pages, ghostscript, files, originals, crawl_before, found, ..next.generation.clone() };
+        let generation = Generation {
+            job,
+            pages,
+            ghostscript,
+            files,
+            originals,
+            crawl_before,
+            found: results,
+            ..next.generation.clone()
+        };
         next.state.commit(&generation)?;
     }
     Ok(summary)

@@ -45,7 +45,7 @@ pub struct EarlierNeeds {
 
 /// Runs the job like [`run`], and also returns the data of earlier crawls that the crawl needs. If
 /// the user did not name the earlier crawls (`are_implied`), the result equals the result of a job
-/// that names the files that it needs. A crawl with fewer pages than `least` is refused before the
+/// that names the files that it needs. A crawl with fewer pages than `floor` is refused before the
 /// steps after reading.
 ///
 /// # Errors
@@ -56,24 +56,24 @@ pub fn run_listing_originals(
     queue: &Queue,
     folder: &Location,
     are_implied: bool,
-    least: Option<&LeastPages>,
+    floor: Option<&LeastPages>,
 ) -> Result<(RunSummary, EarlierNeeds)> {
     let mut stage_times = StageTimes::start();
     let CrawlInput { mut local_pages, floors, ghostscript, referrals, has_revisits } = read_crawl(net, job, queue)?;
     stage_times.end_stage("1 read");
 
     queue.progress.enter("finding");
-    let mut found = find(&mut WorkerRun::new(net, job, &mut local_pages, queue.resume.as_ref()), &floors, least)?;
+    let mut tables = find(&mut WorkerRun::new(net, job, &mut local_pages, queue.resume.as_ref()), &floors, floor)?;
     stage_times.end_stage("2 find");
 
     let files = match queue.work.has_originals() {
-        true => files_of(&queue.work, &originals(net, &found.crawl, referrals, &queue.work)?),
+        true => files_of(&queue.work, &originals(net, &tables.crawl, referrals, &queue.work)?),
         false => Vec::new(),
     };
     let mut job = job.clone();
     if are_implied {
         job.input.originals = files.clone();
-        found.summary.digest = JobDigest::from_job(&job).hex();
+        tables.summary.digest = JobDigest::from_job(&job).hex();
     }
     queue.progress.enter("writing");
     let sources = queue.work.inputs.clone();
@@ -82,7 +82,7 @@ pub fn run_listing_originals(
         &job,
         queue,
         folder,
-        RunResult { found, local_pages, sources, ghostscript, stage: "3 write" },
+        RunResult { tables, local_pages, sources, ghostscript, stage: "3 write" },
         stage_times,
     )?;
     Ok((summary, EarlierNeeds { files, has_revisits }))
@@ -91,7 +91,7 @@ pub fn run_listing_originals(
 /// State of a run that has only its files left to write.
 pub(super) struct RunResult {
     /// Tables of the run.
-    pub(super) found: ReplicaTables,
+    pub(super) tables: ReplicaTables,
     /// Rest of the data that this worker has read: rejected records, and the work items that it
     /// read.
     pub(super) local_pages: WorkerPages,
@@ -113,13 +113,13 @@ pub(super) fn write(
     job: &Job,
     queue: &Queue,
     folder: &Location,
-    done: RunResult,
+    result: RunResult,
     mut stage_times: StageTimes,
 ) -> Result<RunSummary> {
-    let RunResult { mut found, mut local_pages, sources, ghostscript, stage } = done;
-    found.summary.records = account(net, &local_pages, &found.crawl, &queue.work)?;
+    let RunResult { mut tables, mut local_pages, sources, ghostscript, stage } = result;
+    tables.summary.records = account(net, &local_pages, &tables.crawl, &queue.work)?;
     let rejections = std::mem::take(&mut local_pages.rejections);
-    let staged = write::result(net, folder, &mut found, &sources, rejections, job)?;
+    let staged = write::result(net, folder, &mut tables, &sources, rejections, job)?;
     stage_times.end_stage(stage);
 
     let mut recipes =
@@ -136,8 +136,8 @@ pub(super) fn write(
             .filter(|version| !version.is_empty())
             .map(|version| ("postscript", format!("ghostscript-{version}"))),
     );
-    stage::commit(net, job, &counts(&found.summary), &recipes, stage_times, staged)?;
-    Ok(found.summary)
+    stage::commit(net, job, &counts(&tables.summary), &recipes, stage_times, staged)?;
+    Ok(tables.summary)
 }
 
 /// Data that one worker has after reading a crawl.
@@ -170,12 +170,12 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<CrawlIn
     // The first worker that arrives sets the traffic for all workers of its process.
     let _ = queue.progress.traffic.set(net.traffic());
     same_inputs(net, queue, &job.effort)?;
-    net.memory = memory::beside(net, 0, &job.effort);
+    net.memory = memory::remaining_budget(net, 0, &job.effort);
     let mut local_pages = read(net, queue, job)?;
-    let more = [local_pages.segments.len() as u64, local_pages.revisits.len() as u64];
-    let mine: WorkerFacts =
-        (net.process() as u64, local_pages.items.clone(), helper::ghostscript().map(str::to_owned), more);
-    let message = net.all_gather("outcome of reading", mine)?;
+    let pending_counts = [local_pages.segments.len() as u64, local_pages.revisits.len() as u64];
+    let own_facts: WorkerFacts =
+        (net.process() as u64, local_pages.items.clone(), helper::ghostscript().map(str::to_owned), pending_counts);
+    let message = net.all_gather("outcome of reading", own_facts)?;
     let mut ghostscript = same_ghostscript(message.iter().map(|worker| (worker.0, worker.2.as_ref())))?.cloned();
     let [segments, revisits] = [0, 1].map(|of| message.iter().any(|worker| worker.3[of] > 0));
     let floors = floors(message.into_iter().flat_map(|worker| worker.1).collect(), queue);
@@ -211,26 +211,27 @@ fn files_of(work: &WorkList, inputs: &BTreeSet<u32>) -> Vec<String> {
 /// it was found.
 fn originals(net: &mut Net<'_>, crawl: &Crawl, mut referrals: Referrals, work: &WorkList) -> Result<BTreeSet<u32>> {
     referrals.retain(|[_, to]| work.is_original(*to));
-    let mut mine = BTreeSet::new();
-    crawl.pages.each(|page| {
-        let rest = page.rest();
-        let places = rest.segments.iter().map(|place| place.0).chain(rest.original.map(|place| place.source));
-        mine.extend(places.filter(|&input| work.is_original(input)));
+    let mut own_inputs = BTreeSet::new();
+    crawl.pages.for_each(|page| {
+        let rare_fields = page.rare_fields();
+        let places =
+            rare_fields.segments.iter().map(|place| place.0).chain(rare_fields.original.map(|place| place.source));
+        own_inputs.extend(places.filter(|&input| work.is_original(input)));
     })?;
-    let (mut needed, mut all_referrals) = (BTreeSet::new(), Referrals::new());
-    for (inputs, referrals) in net.all_gather("inputs with originals", (mine, referrals))? {
-        needed.extend(inputs);
+    let (mut needed_inputs, mut all_referrals) = (BTreeSet::new(), Referrals::new());
+    for (inputs, referrals) in net.all_gather("inputs with originals", (own_inputs, referrals))? {
+        needed_inputs.extend(inputs);
         all_referrals.extend(referrals);
     }
     // Referrals form chains, so inputs are added until no needed input refers to another one.
     loop {
-        let is_needed = |input: u32| !work.is_original(input) || needed.contains(&input);
+        let is_needed = |input: u32| !work.is_original(input) || needed_inputs.contains(&input);
         let led_to = all_referrals.iter().filter(|[from, to]| is_needed(*from) && !is_needed(*to)).map(|pair| pair[1]);
-        let more: Vec<u32> = led_to.collect();
-        if more.is_empty() {
-            return Ok(needed);
+        let further_inputs: Vec<u32> = led_to.collect();
+        if further_inputs.is_empty() {
+            return Ok(needed_inputs);
         }
-        needed.extend(more);
+        needed_inputs.extend(further_inputs);
     }
 }
 
@@ -255,9 +256,9 @@ fn leave_originals(local_pages: &mut WorkerPages, work: &WorkList) -> Result<()>
 /// Returns [`Error::Handshake`] unless all processes that read PostScript use the same version.
 /// Otherwise the result would depend on which process reads which record.
 fn same_ghostscript<'a>(message: impl Iterator<Item = (u64, Option<&'a String>)>) -> Result<Option<&'a String>> {
-    let mut met = message.filter_map(|(process, version)| Some((process, version?)));
-    let Some((first, version)) = met.next() else { return Ok(None) };
-    match met.find(|other| other.1 != version) {
+    let mut versions = message.filter_map(|(process, version)| Some((process, version?)));
+    let Some((first, version)) = versions.next() else { return Ok(None) };
+    match versions.find(|other| other.1 != version) {
         None => Ok(Some(version)),
         Some((other, another)) => Err(Error::Handshake(format!(
             "process {first} reads PostScript with Ghostscript {version:?}, process {other} with {another:?}; \
@@ -268,14 +269,19 @@ fn same_ghostscript<'a>(message: impl Iterator<Item = (u64, Option<&'a String>)>
 
 /// Returns the numbers of a summary that its manifest repeats.
 fn counts(summary: &RunSummary) -> [(&'static str, u64); 10] {
-    let RunSummary { overlap, hamming, signatures, minhash, given, .. } = summary;
-    let of_signatures = signatures.collisions - signatures.guarded;
-    let of_shingles = minhash.similar - minhash.guarded;
-    let apart = summary.apart.as_ref().map_or(0, |apart| apart.refused_similar);
-    let (given, within_sites) = (given.map_or(0, |given| given.similar - given.guarded), summary.views.found());
-    let found =
-        overlap.similar - overlap.guarded + hamming.similar + of_signatures + of_shingles + given + within_sites;
-    let similar = found - apart - summary.editions.refused_similar;
+    let RunSummary { overlap, hamming, signatures, minhash, given: given_counts, .. } = summary;
+    let signature_pairs = signatures.collisions - signatures.guarded;
+    let shingle_pairs = minhash.similar - minhash.guarded;
+    let separated = summary.apart.as_ref().map_or(0, |apart| apart.refused_similar);
+    let (given_pairs, within_sites) =
+        (given_counts.map_or(0, |given| given.similar - given.guarded), summary.views.total());
+    let pair_count = overlap.similar - overlap.guarded
+        + hamming.similar
+        + signature_pairs
+        + shingle_pairs
+        + given_pairs
+        + within_sites;
+    let similar = pair_count - separated - summary.editions.refused_similar;
     [
         ("records", summary.records.read),
         ("pages", summary.records.kept),
@@ -306,17 +312,17 @@ fn same_inputs(net: &mut Net<'_>, queue: &Queue, effort: &Effort) -> Result<()> 
     let (settings, inputs) = ((effort.shard_bytes, effort.memory_bytes), queue.work.inputs.len() as u64);
     let views = net.all_gather("inputs", (process, settings, queue.work.fingerprint(), inputs))?;
     let (shard_bytes, memory_bytes) = views[0].1;
-    let other = |process: &u64, setting: &str, got: &u64, must_be: String| {
+    let other = |process: &u64, setting: &str, value: &u64, expected: String| {
         let (file, setting) = (format!("process {process}"), setting.into());
-        Err(Error::Setting { file, setting, got: got.to_string(), must_be })
+        Err(Error::Setting { file, setting, got: value.to_string(), must_be: expected })
     };
-    if let Some((process, (got, _), ..)) = views.iter().find(|view| view.1.0 != shard_bytes) {
-        let must_be = format!("{shard_bytes} as in process 0, because all processes divide the input alike");
-        return other(process, "effort.shard_bytes", got, must_be);
+    if let Some((process, (value, _), ..)) = views.iter().find(|view| view.1.0 != shard_bytes) {
+        let expected = format!("{shard_bytes} as in process 0, because all processes divide the input alike");
+        return other(process, "effort.shard_bytes", value, expected);
     }
-    if let Some((process, (_, got), ..)) = views.iter().find(|view| (view.1.1 > 0) != (memory_bytes > 0)) {
-        let must_be = format!("{memory_bytes} as in process 0, because memory is limited in all processes or in none");
-        return other(process, "effort.memory_bytes", got, must_be);
+    if let Some((process, (_, value), ..)) = views.iter().find(|view| (view.1.1 > 0) != (memory_bytes > 0)) {
+        let expected = format!("{memory_bytes} as in process 0, because memory is limited in all processes or in none");
+        return other(process, "effort.memory_bytes", value, expected);
     }
     match views.iter().find(|view| view.2 != views[0].2) {
         None => Ok(()),
@@ -333,12 +339,12 @@ fn same_inputs(net: &mut Net<'_>, queue: &Queue, effort: &Effort) -> Result<()> 
 
 /// Fails if an input has too many damaged records.
 fn bad_records(net: &mut Net<'_>, local_pages: &WorkerPages, floors: &[u64], queue: &Queue, job: &Job) -> Result<()> {
-    let mut of_inputs: BTreeMap<u32, Damage> = BTreeMap::new();
-    for (input, of_worker) in net.all_gather("bad records", damage(local_pages, floors)?)?.into_iter().flatten() {
-        of_inputs.entry(input).or_default().add(of_worker);
+    let mut damage_by_input: BTreeMap<u32, Damage> = BTreeMap::new();
+    for (input, worker_damage) in net.all_gather("bad records", damage(local_pages, floors)?)?.into_iter().flatten() {
+        damage_by_input.entry(input).or_default().add(worker_damage);
     }
-    of_inputs.iter().try_for_each(|(&input, of_input)| {
-        of_input.check_against(job.input.max_bad, &queue.work.inputs[input as usize], queue.work.bytes(input))
+    damage_by_input.iter().try_for_each(|(&input, input_damage)| {
+        input_damage.check_against(job.input.max_bad, &queue.work.inputs[input as usize], queue.work.bytes(input))
     })
 }
 
@@ -352,26 +358,26 @@ pub(super) fn account(
     crawl: &Crawl,
     work: &WorkList,
 ) -> Result<RecordTotals> {
-    let read = local_pages.items.iter().map(|item| item.1.records).sum();
-    let mut mine = RecordTotals { read, ..RecordTotals::default() };
+    let records_read = local_pages.items.iter().map(|item| item.1.records).sum();
+    let mut own_totals = RecordTotals { read: records_read, ..RecordTotals::default() };
     for rejection in local_pages.rejections.rows() {
         let rejection = rejection?;
-        *mine.rejected.entry(rejection.reason.as_str().into()).or_default() += 1;
-        mine.bytes.rejected += rejection.bytes;
+        *own_totals.rejected.entry(rejection.reason.as_str().into()).or_default() += 1;
+        own_totals.bytes.rejected += rejection.bytes;
         if rejection.reason == Reason::Truncated {
-            mine.torn.insert(work.inputs[rejection.source as usize].clone(), rejection.offset);
+            own_totals.torn.insert(work.inputs[rejection.source as usize].clone(), rejection.offset);
         }
     }
     let inputs = work.inputs.len() as u32;
-    crawl.pages.each(|page| {
+    crawl.pages.for_each(|page| {
         // Pages of earlier crawls are not records of this crawl.
-        mine.kept += u64::from(page.source < inputs);
-        for reason in page.rest().repaired {
-            *mine.repaired.entry(reason.as_str().into()).or_default() += 1;
+        own_totals.kept += u64::from(page.source < inputs);
+        for reason in page.rare_fields().repaired {
+            *own_totals.repaired.entry(reason.as_str().into()).or_default() += 1;
         }
     })?;
     let (mut records, mut read_twice) = (RecordTotals::default(), 0);
-    for (part, overlapping) in net.all_gather("records", (mine, crawl.overlapping))? {
+    for (part, overlapping) in net.all_gather("records", (own_totals, crawl.overlapping))? {
         read_twice += overlapping;
         records.read += part.read;
         records.kept += part.kept;
@@ -391,8 +397,10 @@ pub(super) fn account(
     records.bytes.kept = records.bytes.read - records.bytes.rejected;
     let message: u64 = records.rejected.values().sum();
     if records.read != records.kept + message {
-        let RecordTotals { read, kept, .. } = records;
-        return Err(Error::Invariant(format!("read {read} records, but kept {kept} and rejected {message}")));
+        let RecordTotals { read: records_read, kept: records_kept, .. } = records;
+        return Err(Error::Invariant(format!(
+            "read {records_read} records, but kept {records_kept} and rejected {message}"
+        )));
     }
     Ok(records)
 }

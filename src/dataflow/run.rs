@@ -30,7 +30,7 @@ pub struct WorkerRun<'r, 'n> {
     /// Partitions of the tables.
     pub partitions: TablePartitions,
     /// Near pairs with earlier crawls, in a batch.
-    pub earlier: Option<EarlierPairs>,
+    pub earlier_pairs: Option<EarlierPairs>,
     steps: Steps<'r>,
 }
 
@@ -54,18 +54,23 @@ impl<'r, 'n> WorkerRun<'r, 'n> {
         resume: Option<&'r Resume>,
     ) -> WorkerRun<'r, 'n> {
         let partitions = TablePartitions::new(job.output.partitions, net.peers());
-        WorkerRun { net, job, local_pages, resume, partitions, earlier: None, steps: Steps::default() }
+        WorkerRun { net, job, local_pages, resume, partitions, earlier_pairs: None, steps: Steps::default() }
     }
 
-    /// Starts to write checkpoints of the steps in `recorded`, and restores those steps for which
-    /// all workers have a checkpoint. `earlier` is the attempt that wrote the result of
-    /// `keep.sticky`.
+    /// Starts to write checkpoints of the steps in `recorded_steps`, and restores those steps for
+    /// which all workers have a checkpoint. `previous_attempt` is the attempt that wrote the result
+    /// of `keep.sticky`.
     ///
     /// # Errors
     /// Returns any error of [`Steps::begin`].
-    pub fn begin_steps(&mut self, web: &WorkerWeb, earlier: Option<&str>, recorded: &[RunStep]) -> Result<()> {
-        let seen = StepInput { crawl: &web.crawl, local_pages: self.local_pages, links: &web.links, earlier };
-        self.steps = Steps::begin(self.net, self.resume, seen, recorded)?;
+    pub fn begin_steps(
+        &mut self,
+        web: &WorkerWeb,
+        previous_attempt: Option<&str>,
+        recorded_steps: &[RunStep],
+    ) -> Result<()> {
+        let input = StepInput { crawl: &web.crawl, local_pages: self.local_pages, links: &web.links, previous_attempt };
+        self.steps = Steps::begin(self.net, self.resume, input, recorded_steps)?;
         Ok(())
     }
 
@@ -80,12 +85,12 @@ impl<'r, 'n> WorkerRun<'r, 'n> {
         step: RunStep,
         take: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
-        if let Some(found) = self.steps.restored(step)? {
-            return Ok(found);
+        if let Some(restored) = self.steps.restored(step)? {
+            return Ok(restored);
         }
-        let found = self.step(web, step, take)?;
-        self.steps.record(step, &found);
-        Ok(found)
+        let result = self.step(web, step, take)?;
+        self.steps.record(step, &result);
+        Ok(result)
     }
 
     /// Runs a step. Before the step, all workers agree on its memory budget, given what they hold.
@@ -94,16 +99,16 @@ impl<'r, 'n> WorkerRun<'r, 'n> {
     /// # Errors
     /// Returns any error of `take`, and an error if the run has ended.
     pub fn step<T>(&mut self, web: &WorkerWeb, step: RunStep, take: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let held = MemoryEstimate::with(self.local_pages, &web.crawl.pages, Some(&web.links));
+        let estimate = MemoryEstimate::with(self.local_pages, &web.crawl.pages, Some(&web.links));
         let unspillable = for_each_page(self.net, step.bytes_a_page, web.crawl.directory.len())
             + step.bytes_an_own_page * web.crawl.pages.len() as u64;
-        agree(self.net, held.local_pages_bytes(), unspillable, &self.job.effort)?;
+        agree(self.net, estimate.local_pages_bytes(), unspillable, &self.job.effort)?;
         take(self)
     }
 
     /// Returns the steps that were restored, the same on all workers.
     pub fn restored_steps(&self) -> Vec<RunStep> {
-        self.steps.taken_up.clone()
+        self.steps.restored_steps.clone()
     }
 
     /// Stores rows for a later step in a column, which is spilled if memory is limited.

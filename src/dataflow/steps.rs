@@ -49,7 +49,7 @@ impl RunStep {
 pub struct Steps<'a> {
     recording: Option<Recording<'a>>,
     /// Steps that were restored from checkpoints, the same on all workers.
-    pub taken_up: Vec<RunStep>,
+    pub restored_steps: Vec<RunStep>,
 }
 
 struct Recording<'a> {
@@ -71,17 +71,17 @@ pub struct StepInput<'a> {
     /// Links from these pages.
     pub links: &'a WorkerLinks,
     /// Attempt that wrote the earlier result of `keep.sticky`, if there is one.
-    pub earlier: Option<&'a str>,
+    pub previous_attempt: Option<&'a str>,
 }
 
 /// Digest of a worker's input, a random number for its run, and its checkpoints: name of the step,
 /// digest of the input and number of the run.
-type Known = (u64, u64, Vec<(String, u64, u64)>);
+type RecordedSteps = (u64, u64, Vec<(String, u64, u64)>);
 
 impl<'a> Steps<'a> {
     /// Prepares the checkpoints of the steps that follow after pages are numbered and links
-    /// resolved. Only the steps in `recorded` have checkpoints. No checkpoints are written unless
-    /// all processes have a place for them.
+    /// resolved. Only the steps in `recorded_steps` have checkpoints. No checkpoints are written
+    /// unless all processes have a place for them.
     ///
     /// Takes one exchange. Every existing checkpoint is read once to verify that it is complete.
     ///
@@ -91,36 +91,37 @@ impl<'a> Steps<'a> {
     pub fn begin(
         net: &mut Net<'_>,
         resume: Option<&'a Resume>,
-        seen: StepInput<'_>,
-        recorded: &[RunStep],
+        input: StepInput<'_>,
+        recorded_steps: &[RunStep],
     ) -> Result<Steps<'a>> {
-        let here = resume.and_then(|resume| Some((resume, resume.store.steps(net.index(), net.peers())?)));
-        let mine: Option<Known> = match &here {
+        let store_and_records = resume.and_then(|resume| Some((resume, resume.store.steps(net.index(), net.peers())?)));
+        let own_steps: Option<RecordedSteps> = match &store_and_records {
             None => None,
             Some((_, records)) => {
-                let found = recorded.iter().filter_map(|step| {
-                    let StepStamp { seen, run } = records.stamp(step.name)?;
-                    Some((step.name.to_string(), seen, run))
+                let step_stamps = recorded_steps.iter().filter_map(|step| {
+                    let StepStamp { input_digest, run } = records.stamp(step.name)?;
+                    Some((step.name.to_string(), input_digest, run))
                 });
-                Some((seen.digest()?, random()?, found.collect()))
+                Some((input.digest()?, random()?, step_stamps.collect()))
             }
         };
-        let all: Option<Vec<Known>> = net.all_gather("steps with checkpoints", mine)?.into_iter().collect();
-        let (Some(all), Some((resume, records))) = (all, here) else {
+        let worker_steps: Option<Vec<RecordedSteps>> =
+            net.all_gather("steps with checkpoints", own_steps)?.into_iter().collect();
+        let (Some(all_steps), Some((resume, records))) = (worker_steps, store_and_records) else {
             return Ok(Steps::default());
         };
-        let seen = all.iter().fold(0u64, |sum, known| sum.wrapping_add(known.0));
-        let stamp = StepStamp { seen, run: all[0].1 };
-        let of_this = |known: &Known, step: &RunStep| {
-            known.2.iter().find(|found| found.0 == step.name && found.1 == seen).map(|found| found.2)
+        let input_digest = all_steps.iter().fold(0u64, |sum, known| sum.wrapping_add(known.0));
+        let stamp = StepStamp { input_digest, run: all_steps[0].1 };
+        let recorded_run = |worker: &RecordedSteps, step: &RunStep| {
+            worker.2.iter().find(|found| found.0 == step.name && found.1 == input_digest).map(|found| found.2)
         };
-        let with_all = |step: &RunStep| {
-            let run = of_this(&all[0], step);
-            run.is_some() && all.iter().all(|known| of_this(known, step) == run)
+        let is_complete = |step: &RunStep| {
+            let run = recorded_run(&all_steps[0], step);
+            run.is_some() && all_steps.iter().all(|known| recorded_run(known, step) == run)
         };
-        let ready = recorded.iter().copied().filter(with_all).collect();
+        let ready = recorded_steps.iter().copied().filter(is_complete).collect();
         let is_first = net.position().is_first();
-        Ok(Steps { recording: Some(Recording { resume, records, stamp, is_first, ready }), taken_up: Vec::new() })
+        Ok(Steps { recording: Some(Recording { resume, records, stamp, is_first, ready }), restored_steps: Vec::new() })
     }
 
     /// Returns the result of a step of this worker in an earlier run, if all workers have a
@@ -134,26 +135,26 @@ impl<'a> Steps<'a> {
         if !ready.contains(&step) {
             return Ok(None);
         }
-        let failed = |cause: String| Error::storage(format!("checkpoint of step \"{}\"", step.name), cause);
-        let from = records.read(step.name).map_err(|cause| failed(cause.to_string()))?;
-        let made = bincode::deserialize_from(from).map_err(|cause| failed(cause.to_string()))?;
-        self.taken_up.push(step);
+        let read_error = |cause: String| Error::storage(format!("checkpoint of step \"{}\"", step.name), cause);
+        let from = records.read(step.name).map_err(|cause| read_error(cause.to_string()))?;
+        let result = bincode::deserialize_from(from).map_err(|cause| read_error(cause.to_string()))?;
+        self.restored_steps.push(step);
         if *is_first {
             resume.steps().taken_up.push(step.name);
         }
-        Ok(Some(made))
+        Ok(Some(result))
     }
 
     /// Writes the checkpoint of a step of this worker. If a checkpoint cannot be written, no more
     /// checkpoints are written; the run continues.
-    pub fn record<T: Serialize>(&self, step: RunStep, made: &T) {
+    pub fn record<T: Serialize>(&self, step: RunStep, result: &T) {
         let Some(Recording { resume, records, stamp, is_first, .. }) = &self.recording else { return };
         if resume.gave_up.load(Ordering::Relaxed) {
             return;
         }
         let written = records.write(step.name, *stamp, |to| {
             let mut to = BufWriter::with_capacity(1 << 16, to);
-            bincode::serialize_into(&mut to, made)
+            bincode::serialize_into(&mut to, result)
                 .map_err(|cause| Error::storage("records", cause))
                 .and_then(|()| std::io::Write::flush(&mut to).map_err(|cause| Error::storage("records", cause)))
         });
@@ -180,14 +181,14 @@ impl StepInput<'_> {
     /// # Cost
     /// Takes one pass over the fingerprints of texts and the links, at some gigabytes per second.
     fn digest(&self) -> Result<u64> {
-        let &StepInput { crawl, local_pages, links, earlier } = self;
+        let &StepInput { crawl, local_pages, links, previous_attempt } = self;
         let mut sum = 0u64;
         let mut add = |parts: &[&[u8]]| {
             let mut hash = Xxh3::new();
             parts.iter().for_each(|part| hash.update(part));
             sum = sum.wrapping_add(hash.digest());
         };
-        crawl.pages.each(|row| {
+        crawl.pages.for_each(|row| {
             let simhash = row.simhash().map_or([0, 0], |simhash| [1, simhash]);
             let Numbers { doc_id, fetch_time, body, body_bytes, text_bytes, chunks, exact, page, .. } = row.numbers();
             let numbers = [
@@ -196,17 +197,17 @@ impl StepInput<'_> {
             ];
             // Each text ends with a byte that occurs in no text.
             let texts = [row.url(), row.title(), row.mime()].map(|text| [text.as_bytes(), &[0xff]]);
-            let projected = row.rest().projected;
+            let projected = row.rare_fields().projected;
             add(&[bytemuck::cast_slice(&numbers), &texts.concat().concat(), bytemuck::cast_slice(&projected)]);
         })?;
         let mut fprints = local_pages.fprints.reader();
         for (slot, page) in local_pages.kept() {
             add(&[&page.0.to_le_bytes(), bytemuck::cast_slice(fprints.get(slot)?)]);
         }
-        add(&[earlier.unwrap_or_default().as_bytes()]);
-        let of_links = |(src, dst): (Page, Page)| splitmix64(u64::from(src.0) << 32 | u64::from(dst.0));
+        add(&[previous_attempt.unwrap_or_default().as_bytes()]);
+        let link_digest = |(src, dst): (Page, Page)| splitmix64(u64::from(src.0) << 32 | u64::from(dst.0));
         for block in links.blocks() {
-            sum = block?.into_iter().map(of_links).fold(sum, u64::wrapping_add);
+            sum = block?.into_iter().map(link_digest).fold(sum, u64::wrapping_add);
         }
         Ok(sum)
     }

@@ -22,7 +22,7 @@ pub struct WorkerWeb {
     /// LINK(src, dst): links from this worker's pages.
     pub links: WorkerLinks,
     /// Number of links from other hosts to each page of this worker, in the order of the pages.
-    pub from_elsewhere: SpillColumn<u32>,
+    pub incoming_links: SpillColumn<u32>,
     /// Number of links from other hosts to each host.
     pub links_to_host: Arc<Vec<u32>>,
 }
@@ -30,7 +30,7 @@ pub struct WorkerWeb {
 /// Deduplicates captures into pages, numbers the pages by doc id, and resolves links. Pages with
 /// equal texts are folded into the first of them, their *centre* (\[SGM98\] section 2.2); the
 /// second value returned is this worker's pairs of centre and copy. `floors[item]` is the offset
-/// from which the records of a work item are valid. A crawl with fewer pages than `least` is
+/// from which the records of a work item are valid. A crawl with fewer pages than `floor` is
 /// refused.
 ///
 /// # Errors
@@ -40,24 +40,24 @@ pub struct WorkerWeb {
 pub fn settle(
     run: &mut WorkerRun<'_, '_>,
     floors: &[u64],
-    least: Option<&LeastPages>,
+    floor: Option<&LeastPages>,
 ) -> Result<(WorkerWeb, SpillColumn<SimilarPair>)> {
     let WorkerRun { net, job, local_pages, partitions, .. } = run;
     reserve_memory(net, "pages, links and the steps after reading", local_pages, job)?;
     // The captures contain the same digests.
     local_pages.exact = Vec::new();
     let mut crawl = captures::settle(net, local_pages, floors, *partitions)?;
-    least.map_or(Ok(()), |least| least.check_against(crawl.directory.len() as u64))?;
+    floor.map_or(Ok(()), |least| least.check_against(crawl.directory.len() as u64))?;
     if job.simhash.features.idf && job.simhash.bits > 0 {
         idf::simhashes(net, local_pages, &mut crawl, job)?;
     }
-    let held = MemoryEstimate::with(local_pages, &crawl.pages, None);
-    agree(net, held.local_pages_bytes(), 4 * crawl.pages.len() as u64, &job.effort)?;
+    let estimate = MemoryEstimate::with(local_pages, &crawl.pages, None);
+    agree(net, estimate.local_pages_bytes(), 4 * crawl.pages.len() as u64, &job.effort)?;
     let texts = crawl.pages.map(|row| (row.exact, row.page));
     let exact = exact::fold(net, texts, crawl.pages.len() as u64)?;
     let links = links::resolve(net, local_pages, &crawl)?;
-    let from_elsewhere = links::from_elsewhere(net, &links)?;
-    let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
+    let incoming_links = links::count_incoming(net, &links)?;
+    let links_to_host = links::to_hosts(net, &incoming_links, &crawl)?;
     crawl.directory.spill_doc_ids(&net.memory)?;
-    Ok((WorkerWeb { crawl, links, from_elsewhere, links_to_host }, exact))
+    Ok((WorkerWeb { crawl, links, incoming_links, links_to_host }, exact))
 }

@@ -14,7 +14,7 @@ use webtwin_results::FinishedRun;
 use webtwin_storage::location::{seen_from_anywhere, working_folder};
 
 /// Maximum number of records with the same id that an error lists.
-const LISTED: usize = 5;
+const MAX_LISTED: usize = 5;
 
 /// Record that was read again.
 #[derive(Debug, Clone)]
@@ -182,7 +182,7 @@ impl CorpusSource {
                 if let Row::Record(Some(id), text) = of_row
                     && ids.contains(&id)
                     // One more than an error lists, which shows that there are more.
-                    && records.iter().filter(|record| record.name.id == id).count() <= LISTED
+                    && records.iter().filter(|record| record.name.id == id).count() <= MAX_LISTED
                 {
                     records.push(named(file, row, Some(id), text));
                 }
@@ -246,8 +246,8 @@ fn one(id: &str, mut records: Vec<RereadRecord>) -> Result<RereadRecord> {
         }
         (Some(last), _) => {
             let place = |record: &RereadRecord| format!("{}:{}", record.name.file, record.name.row);
-            let mut places: Vec<String> = records.iter().chain([&last]).take(LISTED).map(place).collect();
-            if records.len() >= LISTED {
+            let mut places: Vec<String> = records.iter().chain([&last]).take(MAX_LISTED).map(place).collect();
+            if records.len() >= MAX_LISTED {
                 places.push("...".into());
             }
             Err(Error::Usage(format!(

@@ -11,10 +11,10 @@ use webtwin_base::error::{Error, Result, size};
 use webtwin_spill::{BLOCK_BYTES, MemoryPool, free_bytes};
 
 /// Memory of an idle program and of the batches that its threads process, in bytes.
-const AT_REST: u64 = 24 << 20;
+const IDLE_BYTES: u64 = 24 << 20;
 
 /// Memory of a thread in bytes: a batch, its texts and prints, and open blocks.
-const A_WORKER: u64 = 12 << 20;
+const THREAD_BYTES: u64 = 12 << 20;
 
 /// Size of a bucket that is sorted as a whole, in bytes.
 const BUCKET_BYTES: u64 = 8 << 20;
@@ -24,10 +24,10 @@ const BUCKET_BYTES: u64 = 8 << 20;
 const ROW_BYTES: u64 = 3 * size_of::<ExactRow>() as u64;
 
 /// Minimum memory of a run in bytes.
-const LEAST: u64 = 128 << 20;
+const MIN_BYTES: u64 = 128 << 20;
 
 /// Average length of a word of text with the following space, in bytes, for predictions.
-const A_WORD: u64 = 6;
+const WORD_BYTES: u64 = 6;
 
 /// Budgets of the parts of a run.
 #[derive(Debug)]
@@ -103,8 +103,8 @@ impl Budget {
     /// half of the predicted size.
     pub(crate) fn new(settings: &DedupSettings, inputs: &Inputs) -> Result<Budget> {
         let workers = settings.workers as u64;
-        let fixed = AT_REST + workers * A_WORKER;
-        let least = fixed + LEAST;
+        let fixed = IDLE_BYTES + workers * THREAD_BYTES;
+        let least = fixed + MIN_BYTES;
         if settings.memory_bytes < least {
             return Err(Error::MemoryLimit {
                 what: format!("dedup with {workers} threads"),
@@ -134,7 +134,7 @@ impl Budget {
             });
         }
         let keys = settings.near.map_or(0, |near| u64::from(near.bands.bands) * size_of::<BandRow>() as u64 * texts);
-        let sets = settings.near.map_or(0, |_| decoded_bytes / A_WORD * 4);
+        let sets = settings.near.map_or(0, |_| decoded_bytes / WORD_BYTES * 4);
         let hashes = size_of::<ExactRow>() as u64 * texts;
         let most_buckets = (budget / 16 / (3 * BLOCK_BYTES as u64 * workers)).max(1);
         let buckets = keys.max(hashes).div_ceil(BUCKET_BYTES).clamp(1, most_buckets).next_power_of_two();

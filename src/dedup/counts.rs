@@ -9,7 +9,7 @@ use super::verdicts::Verdicts;
 use webtwin_base::error::{Error, Result};
 
 /// Maximum number of values of a field, because counts are meant for fields with few values.
-const MOST_VALUES: usize = 10_000;
+const MAX_VALUES: usize = 10_000;
 
 /// Maximum length of a value in bytes. Longer values are truncated.
 const VALUE_BYTES: usize = 256;
@@ -45,9 +45,9 @@ impl Values {
 }
 
 fn refuse_many(field: &str, values: usize) -> Result<()> {
-    match values > MOST_VALUES {
+    match values > MAX_VALUES {
         true => Err(Error::Usage(format!(
-            "--count-by {field}: the field has more than {MOST_VALUES} values; choose a field with fewer values"
+            "--count-by {field}: the field has more than {MAX_VALUES} values; choose a field with fewer values"
         ))),
         false => Ok(()),
     }

@@ -20,7 +20,7 @@ pub(crate) enum FieldPurpose {
 }
 
 /// Maximum number of fields that records are counted by.
-pub const MOST_COUNTED: usize = PURPOSES - 4;
+pub const MAX_COUNTED_FIELDS: usize = PURPOSES - 4;
 
 impl FieldPurpose {
     /// Returns the number of the purpose.

@@ -58,7 +58,7 @@ use webtwin_storage::output;
 
 pub use budget::Prediction;
 pub use counts::ValueCounts;
-pub use fields::MOST_COUNTED;
+pub use fields::MAX_COUNTED_FIELDS;
 pub use report::DedupSummary;
 use resume::Checkpoints;
 pub use resume::folder as checkpoint_folder;

@@ -9,7 +9,7 @@ use super::exact::NONE;
 use super::order::Order;
 use super::settings::DedupSettings;
 use webtwin_base::error::{Error, Result};
-use webtwin_core::minhash::candidates::{CandidateText, MOST, candidates};
+use webtwin_core::minhash::candidates::{CandidateText, MAX_TEXTS, candidates};
 use webtwin_core::minhash::resemblance::Threshold;
 use webtwin_core::minhash::star_cover::{DroppedText, StarCover};
 use webtwin_spill::Partitions;
@@ -53,7 +53,7 @@ pub(crate) fn left_out(
         let place = |row: &BandRow| order.place(first_of_arrival[row.record[0] as usize] + row.record[1]);
         // An exact copy has the outcome of its original, so it is not compared again.
         texts.extend(rows.iter().map(|row| (row.key, place(row))).filter(|text| copies[text.1 as usize] == NONE));
-        let next_group = || groups.fetch_add(1, Ordering::Relaxed) % MOST;
+        let next_group = || groups.fetch_add(1, Ordering::Relaxed) % MAX_TEXTS;
         candidates(texts, against, next_group, |one| found.push(bucket(one.text), one))
     })?;
     let mut found: Vec<Partitions<CandidateText>> = found.into_iter().map(|(found, _)| found).collect();
@@ -87,5 +87,5 @@ pub(crate) fn left_out(
             });
         }
     }
-    Ok(NearDuplicates { compared: cover.compared, left_out: cover.left_out() })
+    Ok(NearDuplicates { compared: cover.compared, left_out: cover.into_dropped() })
 }

@@ -38,7 +38,7 @@ pub(crate) fn read(
         progress,
         wanted: wanted(settings),
         files: inputs.files.iter().map(|file| (file, Mutex::new(FileProgress::Ahead))).collect(),
-        most_records: (budget.records / record_bytes(&settings.count_by)).min(u64::from(candidates::MOST)),
+        most_records: (budget.records / record_bytes(&settings.count_by)).min(u64::from(candidates::MAX_TEXTS)),
         arrivals: AtomicU32::new(0),
         stop: AtomicBool::new(false),
     };

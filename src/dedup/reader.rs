@@ -294,8 +294,8 @@ impl<'s> Reader<'s> {
     }
 
     fn too_many(&self, so_far: u64) -> Error {
-        if so_far >= u64::from(candidates::MOST) - 1 {
-            return Error::TooManyRows { what: "records".into(), found: so_far, allowed: candidates::MOST.into() };
+        if so_far >= u64::from(candidates::MAX_TEXTS) - 1 {
+            return Error::TooManyRows { what: "records".into(), found: so_far, allowed: candidates::MAX_TEXTS.into() };
         }
         Error::MemoryLimit {
             what: format!("dedup of more than {so_far} records"),

@@ -13,7 +13,7 @@ use super::verdicts::Verdicts;
 use webtwin_base::error::Result;
 
 /// Maximum number of clusters in the summary's list of the largest ones.
-const SHOWN: usize = 20;
+const MAX_CLUSTERS: usize = 20;
 
 /// Divisor of the number of records. A cluster of at least this fraction is reported as a notice.
 const GIANT_SHARE: u64 = 20;
@@ -182,7 +182,7 @@ impl DedupSummary {
         let (all, cluster_sizes) = (clusters.len() as u64, cluster_sizes(&clusters));
         // Ties are decided by the number of the record, so that the summary is deterministic.
         clusters.sort_unstable_by_key(|&(removed, record)| (std::cmp::Reverse(removed), record));
-        clusters.truncate(SHOWN);
+        clusters.truncate(MAX_CLUSTERS);
         let cluster = |(removed, record)| {
             let (file, row) = corpus.place(record);
             let file = inputs.files[file as usize].name().into();

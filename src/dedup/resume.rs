@@ -81,7 +81,7 @@ impl Checkpoints {
             let of = format!("{}\n{}\n{}\n{}", file.name(), file.stamp.bytes, file.stamp.version, file.format.name());
             Some(Checkpoint {
                 steps,
-                stamp: StepStamp { seen: xxh3_64(of.as_bytes()), run: 0 },
+                stamp: StepStamp { input_digest: xxh3_64(of.as_bytes()), run: 0 },
                 recording: Mutex::default(),
             })
         };

@@ -17,7 +17,7 @@ const BYTES: u64 = 4 << 20;
 
 /// Assumed length of a text in bytes, for formats that are not sampled. The texts of a corpus are
 /// rarely shorter.
-const A_TEXT: u64 = 1000;
+const TEXT_BYTES: u64 = 1000;
 
 /// Estimated numbers of records and bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub(crate) fn expected(files: &[CorpusFile], limits: &RecordLimits) -> Result<Co
         }
         _ => {
             let decoded_bytes = file.stamp.bytes * usual_ratio(file.format);
-            CorpusEstimate { decoded_bytes, records: decoded_bytes / A_TEXT }
+            CorpusEstimate { decoded_bytes, records: decoded_bytes / TEXT_BYTES }
         }
     };
     Ok(files.iter().map(of_file).fold(CorpusEstimate::default(), |sum, file| CorpusEstimate {

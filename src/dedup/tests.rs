@@ -138,8 +138,10 @@ fn plain(records: &[Made], keep: &KeepRule, against: usize) -> Removals {
     }
     let old_firsts = firsts.iter().filter(|&&at| at < old).count() as u32;
     let cover = by_definition(firsts.len() as u32, old_firsts, |x, y| similar(firsts[x as usize], firsts[y as usize]));
-    let left_out: BTreeMap<u32, (u32, f64)> =
-        cover.iter().map(|left| (firsts[left.text as usize], (firsts[left.kept as usize], left.resemblance))).collect();
+    let left_out: BTreeMap<u32, (u32, f64)> = cover
+        .iter()
+        .map(|left| (firsts[left.text as usize], (firsts[left.centre as usize], left.resemblance)))
+        .collect();
     for at in old..order.len() as u32 {
         let stands = if text(at).is_empty() { at } else { first[&text(at)] };
         let (kept, similarity) = match left_out.get(&stands) {

@@ -75,7 +75,7 @@ impl Verdicts {
         let near = self.left_out.binary_search_by_key(&stands_for_it, |left_out| left_out.text).ok();
         let (kept, similarity) = match near.map(|at| self.left_out[at]) {
             // An exact copy of a removed record has the similarity of that record.
-            Some(near) => (self.order.record(near.kept), near.resemblance),
+            Some(near) => (self.order.record(near.centre), near.resemblance),
             None if first == NONE => return None,
             None => (self.order.record(first), 1.0),
         };

@@ -18,7 +18,7 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::progress::{Progress, StageTimes};
 use webtwin_base::read_at::RandomAccess;
 use webtwin_base::threads;
-use webtwin_storage::manifest::{CORPUS_SIDE_FOLDER, FileEntry, Manifest, OF_CORPUS};
+use webtwin_storage::manifest::{CORPUS_NAME, CORPUS_SIDE_FOLDER, FileEntry, Manifest};
 use webtwin_storage::new_file::NewFile;
 use webtwin_storage::open::open_pinned;
 use webtwin_storage::output::{Attempt, random_id};
@@ -62,7 +62,7 @@ pub(crate) fn write(
     if let Some(temporary) = temporary {
         temporary.release();
     }
-    manifest(settings, summary, stage_times, files, attempt.id()).commit_as(OF_CORPUS, &attempt)
+    manifest(settings, summary, stage_times, files, attempt.id()).commit_as(CORPUS_NAME, &attempt)
 }
 
 fn manifest(

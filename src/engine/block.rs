@@ -22,7 +22,7 @@ use timely::communication::Push;
 use timely::dataflow::channels::pushers::exchange::Distributor;
 use timely::dataflow::channels::{ContainerBytes, Message};
 
-use super::buffers::{ANY, need};
+use super::buffers::{ANY_LENGTH, need};
 
 #[cfg(target_endian = "big")]
 compile_error!("rows travel as they lie in memory, which is defined for little-endian machines only");
@@ -36,11 +36,11 @@ pub(super) const BLOCK_BYTES: usize = 255 << 10;
 const OPEN_BYTES: usize = 3840 << 10;
 
 /// Minimum size of a full block in bytes, for any number of workers.
-const LEAST_BYTES: usize = 16 << 10;
+const MIN_BYTES: usize = 16 << 10;
 
 /// Returns the size of a full block in bytes, for the given number of workers.
 pub(super) fn bytes_of_full(workers: usize) -> usize {
-    (OPEN_BYTES / workers).clamp(LEAST_BYTES, BLOCK_BYTES)
+    (OPEN_BYTES / workers).clamp(MIN_BYTES, BLOCK_BYTES)
 }
 
 /// Rows of one fixed size in their memory representation, aligned to 8 bytes.
@@ -49,14 +49,14 @@ pub(crate) struct Block {
     words: Vec<u64>,
     /// Bytes received from another process, which replace `words`. timely reuses their memory as
     /// soon as they are dropped.
-    arrived: Option<Bytes>,
-    used: usize,
+    received_bytes: Option<Bytes>,
+    used_words: usize,
     row_bytes: u32,
 }
 
 impl std::fmt::Debug for Block {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "Block({} bytes in rows of {})", self.used, self.row_bytes)
+        write!(out, "Block({} bytes in rows of {})", self.used_words, self.row_bytes)
     }
 }
 
@@ -69,7 +69,7 @@ impl Block {
         let memory = spare.map(|block| block.words).filter(|memory| memory.len() >= words);
         // The operating system maps zeroed memory lazily, so only pages with rows take memory.
         let words = memory.unwrap_or_else(|| vec![0; words]);
-        Block { words, arrived: None, used: 0, row_bytes: size_of::<T>() as u32 }
+        Block { words, received_bytes: None, used_words: 0, row_bytes: size_of::<T>() as u32 }
     }
 
     /// Returns a block of all `rows`. It reuses the memory of the last block of `spare` if the rows
@@ -80,7 +80,7 @@ impl Block {
         let spare = spare.pop_if(|spare| is_worth_it(spare.words.len() * 8));
         let mut words = spare.map_or_else(|| vec![0; bytes.len().div_ceil(8)], |block| block.words);
         bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
-        Block { words, arrived: None, used: bytes.len(), row_bytes: size_of::<T>() as u32 }
+        Block { words, received_bytes: None, used_words: bytes.len(), row_bytes: size_of::<T>() as u32 }
     }
 
     /// Returns the number of rows of type `T` that fit into a block of `bytes` bytes, at least 1.
@@ -95,7 +95,7 @@ impl Block {
     /// True if another row of type `T` does not fit. A block without memory is always full.
     #[inline]
     pub(crate) fn is_full<T>(&self) -> bool {
-        self.used + size_of::<T>() > self.words.len() * 8
+        self.used_words + size_of::<T>() > self.words.len() * 8
     }
 
     /// Appends a row.
@@ -104,9 +104,10 @@ impl Block {
     /// Panics if the block [is full](Block::is_full).
     #[inline]
     pub(crate) fn push<T: Pod>(&mut self, row: &T) {
-        let end = self.used + size_of::<T>();
-        bytemuck::cast_slice_mut::<u64, u8>(&mut self.words)[self.used..end].copy_from_slice(bytemuck::bytes_of(row));
-        self.used = end;
+        let end = self.used_words + size_of::<T>();
+        bytemuck::cast_slice_mut::<u64, u8>(&mut self.words)[self.used_words..end]
+            .copy_from_slice(bytemuck::bytes_of(row));
+        self.used_words = end;
     }
 
     /// Returns the rows in the order pushed.
@@ -114,28 +115,31 @@ impl Block {
     /// # Panics
     /// Panics if the rows have another size than `T`.
     pub(crate) fn rows<T: Pod>(&self) -> &[T] {
-        assert!(self.row_bytes as usize == size_of::<T>() || self.used == 0, "rows are read as what they were sent as");
-        bytemuck::cast_slice(&self.padded()[..self.used])
+        assert!(
+            self.row_bytes as usize == size_of::<T>() || self.used_words == 0,
+            "rows are read as what they were sent as"
+        );
+        bytemuck::cast_slice(&self.padded()[..self.used_words])
     }
 
     /// Returns the bytes of the rows, followed by padding without meaning.
     fn padded(&self) -> &[u8] {
-        self.arrived.as_deref().unwrap_or_else(|| bytemuck::cast_slice(&self.words))
+        self.received_bytes.as_deref().unwrap_or_else(|| bytemuck::cast_slice(&self.words))
     }
 
     /// Copies the rows out of the socket's buffer if they are few, so that timely can reuse the
     /// buffer.
     pub(super) fn leave_socket(&mut self) {
-        if self.used < BLOCK_BYTES / 4
-            && let Some(bytes) = self.arrived.take()
+        if self.used_words < BLOCK_BYTES / 4
+            && let Some(bytes) = self.received_bytes.take()
         {
-            self.words = bytemuck::pod_collect_to_vec(&bytes[..self.used.next_multiple_of(8)]);
+            self.words = bytemuck::pod_collect_to_vec(&bytes[..self.used_words.next_multiple_of(8)]);
         }
     }
 
     /// True if the block has no rows.
     pub(crate) fn is_empty(&self) -> bool {
-        self.used == 0
+        self.used_words == 0
     }
 
     /// Returns the size of the block's own memory in bytes, which excludes received bytes.
@@ -148,7 +152,7 @@ impl Block {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parcel {
     /// Receiver, sender and collective call.
-    pub about: ParcelAddress,
+    pub address: ParcelAddress,
     /// The rows, if any.
     pub rows: Block,
 }
@@ -167,7 +171,7 @@ pub(super) struct ParcelAddress {
     pub call: u64,
     /// Acknowledgement: number of counted parcels of the receiver that the sender has taken since
     /// its last acknowledgement.
-    pub taken: u32,
+    pub taken_parcels: u32,
     /// 1 on the last parcel of a call from this sender to this receiver, 0 on all others.
     pub last: u16,
     /// Index of the row type, for calls that exchange rows of several types.
@@ -197,28 +201,28 @@ impl Accountable for Parcel {
 
 impl ContainerBytes for Parcel {
     fn from_bytes(mut bytes: Bytes) -> Self {
-        let about = bytemuck::pod_read_unaligned(&bytes.extract_to(size_of::<ParcelAddress>()));
-        let [used, row_bytes] = bytemuck::pod_read_unaligned(&bytes.extract_to(8));
-        let mut rows = Block { words: Vec::new(), arrived: None, used: used as usize, row_bytes };
+        let parcel_address = bytemuck::pod_read_unaligned(&bytes.extract_to(size_of::<ParcelAddress>()));
+        let [used_words, row_bytes] = bytemuck::pod_read_unaligned(&bytes.extract_to(8));
+        let mut rows = Block { words: Vec::new(), received_bytes: None, used_words: used_words as usize, row_bytes };
         // A received block stays in the socket's buffer if its rows are aligned there; only
         // misaligned blocks are copied.
-        if used > 0 && bytes.as_ptr().cast::<u64>().is_aligned() {
-            rows.arrived = Some(bytes);
+        if used_words > 0 && bytes.as_ptr().cast::<u64>().is_aligned() {
+            rows.received_bytes = Some(bytes);
         } else {
-            rows.words = bytemuck::pod_collect_to_vec(&bytes[..rows.used.next_multiple_of(8)]);
+            rows.words = bytemuck::pod_collect_to_vec(&bytes[..rows.used_words.next_multiple_of(8)]);
         }
-        Parcel { about, rows }
+        Parcel { address: parcel_address, rows }
     }
 
     fn length_in_bytes(&self) -> usize {
-        size_of::<ParcelAddress>() + 8 + self.rows.used.next_multiple_of(8)
+        size_of::<ParcelAddress>() + 8 + self.rows.used_words.next_multiple_of(8)
     }
 
     fn into_bytes<W: Write>(&self, writer: &mut W) {
         let block = &self.rows;
-        let used = u32::try_from(block.used).expect("a row of variable length is far shorter than 4 GiB");
-        let rows = &block.padded()[..block.used.next_multiple_of(8)];
-        for part in [bytemuck::bytes_of(&self.about), bytemuck::bytes_of(&[used, block.row_bytes]), rows] {
+        let used_words = u32::try_from(block.used_words).expect("a row of variable length is far shorter than 4 GiB");
+        let rows = &block.padded()[..block.used_words.next_multiple_of(8)];
+        for part in [bytemuck::bytes_of(&self.address), bytemuck::bytes_of(&[used_words, block.row_bytes]), rows] {
             writer.write_all(part).expect("timely writes into memory it has measured before");
         }
     }
@@ -233,10 +237,10 @@ const ENVELOPE: usize = 128;
 
 impl Distributor<Parcel> for AddressRouter {
     fn partition<T: Clone, P: Push<Message<T, Parcel>>>(&mut self, parcel: &mut Parcel, time: &T, workers: &mut [P]) {
-        let to = parcel.about.to as usize;
+        let to = parcel.address.to as usize;
         need(parcel.length_in_bytes() + ENVELOPE);
         Message::push_at(parcel, time.clone(), &mut workers[to]);
-        need(ANY);
+        need(ANY_LENGTH);
         // A parcel for another process is only serialised, so its block is still here and can be
         // reused.
         let left = std::mem::take(&mut parcel.rows);
@@ -256,10 +260,10 @@ mod tests {
 
     use super::*;
 
-    fn there_and_back(sent: &Parcel) -> Parcel {
+    fn there_and_back(parcel: &Parcel) -> Parcel {
         let mut wire = Vec::new();
-        sent.into_bytes(&mut wire);
-        assert_eq!(wire.len(), sent.length_in_bytes());
+        parcel.into_bytes(&mut wire);
+        assert_eq!(wire.len(), parcel.length_in_bytes());
         assert_eq!(wire.len() % 8, 0);
         Parcel::from_bytes(BytesMut::from(wire).freeze())
     }
@@ -267,11 +271,11 @@ mod tests {
     proptest! {
         #[test]
         fn parcel_arrives_unchanged(rows: Vec<[u32; 3]>, bytes: Vec<u8>, to: u32, from: u32, name: u64, call: u64) {
-            let about = ParcelAddress { to, from, name, call, taken: 7, last: 1, kind: 1, notice: 9 };
-            let arrived = there_and_back(&Parcel { about, rows: Block::from_rows(&rows, &mut Vec::new()) });
-            prop_assert_eq!((arrived.about, arrived.rows.rows::<[u32; 3]>()), (about, &rows[..]));
-            let arrived = there_and_back(&Parcel { about, rows: Block::from_rows(&bytes, &mut Vec::new()) });
-            prop_assert_eq!(arrived.rows.rows::<u8>(), &bytes[..]);
+            let parcel_address = ParcelAddress { to, from, name, call, taken_parcels: 7, last: 1, kind: 1, notice: 9 };
+            let received = there_and_back(&Parcel { address: parcel_address, rows: Block::from_rows(&rows, &mut Vec::new()) });
+            prop_assert_eq!((received.address, received.rows.rows::<[u32; 3]>()), (parcel_address, &rows[..]));
+            let received = there_and_back(&Parcel { address: parcel_address, rows: Block::from_rows(&bytes, &mut Vec::new()) });
+            prop_assert_eq!(received.rows.rows::<u8>(), &bytes[..]);
         }
 
         #[test]
@@ -298,7 +302,7 @@ mod tests {
     fn open_blocks_take_constant_memory_down_to_the_minimum_size() {
         assert_eq!(
             [1, 2, 15, 240, 1000].map(bytes_of_full),
-            [BLOCK_BYTES, BLOCK_BYTES, BLOCK_BYTES, LEAST_BYTES, LEAST_BYTES]
+            [BLOCK_BYTES, BLOCK_BYTES, BLOCK_BYTES, MIN_BYTES, MIN_BYTES]
         );
         assert!((16..=240).all(|workers| bytes_of_full(workers) * workers <= OPEN_BYTES));
     }

@@ -18,48 +18,48 @@ use timely::communication::allocator::zero_copy::bytes_slab::BytesRefill;
 const PAGE: usize = 4 << 10;
 
 /// Minimum size of a buffer in bytes. It holds many messages of calls with few rows.
-const LEAST: usize = 2 * PAGE;
+const MIN_BUFFER_BYTES: usize = 2 * PAGE;
 
 /// Minimum size of a buffer that is kept, in bytes. A smaller buffer is cheaper to allocate than to
 /// find.
-const WORTH_KEEPING: usize = 8 * PAGE;
+const MIN_KEPT_BYTES: usize = 8 * PAGE;
 
 /// Maximum total size of the buffers that are kept, in bytes.
-const MOST_KEPT: usize = 4 << 20;
+const MAX_KEPT_BYTES: usize = 4 << 20;
 
 /// Argument of [`need`] for callers that do not know the length of their messages.
-pub(super) const ANY: usize = usize::MAX;
+pub(super) const ANY_LENGTH: usize = usize::MAX;
 
 thread_local! {
     /// Length in bytes of the next message for which this thread may request a buffer; 0 before its
     /// first.
-    static NEEDED: Cell<usize> = const { Cell::new(0) };
+    static NEXT_MESSAGE_BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Announces the length of this thread's next message, in bytes.
 pub(super) fn need(bytes: usize) {
-    NEEDED.set(bytes);
+    NEXT_MESSAGE_BYTES.set(bytes);
 }
 
 /// Returns the allocator of buffers for timely.
 pub(super) fn refill() -> BytesRefill {
-    let kept = Arc::new(Kept::default());
-    let logic = move |asked: usize| {
+    let spares = Arc::new(SpareBuffers::default());
+    let logic = move |requested_bytes: usize| {
         // timely asks for its fixed 1 MiB; a shorter buffer is allowed if the next message fits
         // into it.
-        let needed = NEEDED.get().max(LEAST);
-        let bytes = needed.checked_next_multiple_of(PAGE).unwrap_or(needed).min(asked);
-        let memory = kept.take(bytes).unwrap_or_else(|| vec![0; bytes]);
-        Box::new(Buffer { memory, kept: Arc::clone(&kept) }) as Box<dyn DerefMut<Target = [u8]> + Send>
+        let needed_bytes = NEXT_MESSAGE_BYTES.get().max(MIN_BUFFER_BYTES);
+        let bytes = needed_bytes.checked_next_multiple_of(PAGE).unwrap_or(needed_bytes).min(requested_bytes);
+        let memory = spares.take(bytes).unwrap_or_else(|| vec![0; bytes]);
+        Box::new(Buffer { memory, spares: Arc::clone(&spares) }) as Box<dyn DerefMut<Target = [u8]> + Send>
     };
     BytesRefill { logic: Arc::new(logic), limit: Some(0) }
 }
 
 /// Free buffers, ordered by the time since their release, longest first.
 #[derive(Default)]
-struct Kept(Mutex<VecDeque<Vec<u8>>>);
+struct SpareBuffers(Mutex<VecDeque<Vec<u8>>>);
 
-impl Kept {
+impl SpareBuffers {
     /// Removes and returns a buffer of `bytes` to 2 · `bytes` bytes, if there is one.
     fn take(&self, bytes: usize) -> Option<Vec<u8>> {
         let mut free = self.free();
@@ -68,12 +68,12 @@ impl Kept {
     }
 
     fn keep(&self, memory: Vec<u8>) {
-        if memory.len() < WORTH_KEEPING {
+        if memory.len() < MIN_KEPT_BYTES {
             return;
         }
         let mut free = self.free();
         free.push_back(memory);
-        while free.iter().map(Vec::len).sum::<usize>() > MOST_KEPT {
+        while free.iter().map(Vec::len).sum::<usize>() > MAX_KEPT_BYTES {
             free.pop_front();
         }
     }
@@ -85,7 +85,7 @@ impl Kept {
 
 struct Buffer {
     memory: Vec<u8>,
-    kept: Arc<Kept>,
+    spares: Arc<SpareBuffers>,
 }
 
 impl Deref for Buffer {
@@ -104,7 +104,7 @@ impl DerefMut for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        self.kept.keep(std::mem::take(&mut self.memory));
+        self.spares.keep(std::mem::take(&mut self.memory));
     }
 }
 
@@ -116,7 +116,7 @@ pub(super) struct ReadPosition {
     of_header: usize,
     length: usize,
     /// Number of bytes of the message after its header that have not passed yet.
-    to_come: usize,
+    remaining_bytes: usize,
 }
 
 /// Length of the header of a timely message in bytes, and the position of the message length in it.
@@ -127,22 +127,22 @@ impl ReadPosition {
     /// Advances the position by `bytes`.
     pub(super) fn pass(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            if self.to_come > 0 {
-                let passed = self.to_come.min(bytes.len());
-                self.to_come -= passed;
+            if self.remaining_bytes > 0 {
+                let passed = self.remaining_bytes.min(bytes.len());
+                self.remaining_bytes -= passed;
                 bytes = &bytes[passed..];
                 continue;
             }
-            let (header, rest) = bytes.split_at((HEADER - self.of_header).min(bytes.len()));
+            let (header, payload) = bytes.split_at((HEADER - self.of_header).min(bytes.len()));
             for &byte in header {
                 if LENGTH.contains(&self.of_header) {
                     self.length = self.length << 8 | usize::from(byte);
                 }
                 self.of_header += 1;
             }
-            bytes = rest;
+            bytes = payload;
             if self.of_header == HEADER {
-                (self.of_header, self.to_come) = (0, self.length);
+                (self.of_header, self.remaining_bytes) = (0, self.length);
             }
         }
     }
@@ -150,7 +150,7 @@ impl ReadPosition {
     /// Returns the length in bytes of the message that the position is in, header included; 0
     /// between messages and within a header.
     pub(super) fn message(&self) -> usize {
-        if self.to_come > 0 { self.length.saturating_add(HEADER) } else { 0 }
+        if self.remaining_bytes > 0 { self.length.saturating_add(HEADER) } else { 0 }
     }
 }
 
@@ -161,48 +161,49 @@ mod tests {
 
     use super::*;
 
-    /// Returns the length of the buffer that a thread gets after it has announced `needed` bytes.
-    fn gets(needed: usize, asked: usize) -> usize {
+    /// Returns the length of the buffer that a thread gets after it has announced `needed_bytes`
+    /// bytes.
+    fn gets(needed_bytes: usize, requested_bytes: usize) -> usize {
         let refill = refill();
-        need(needed);
-        let got = (refill.logic)(asked).len();
+        need(needed_bytes);
+        let buffer_bytes = (refill.logic)(requested_bytes).len();
         need(0);
-        got
+        buffer_bytes
     }
 
     #[test]
     fn buffer_has_the_length_of_its_message_up_to_the_requested_size() {
         const MIB: usize = 1 << 20;
         let cases = [
-            (0, MIB, LEAST),
-            (100, MIB, LEAST),
+            (0, MIB, MIN_BUFFER_BYTES),
+            (100, MIB, MIN_BUFFER_BYTES),
             (9000, MIB, 3 * PAGE),
             (3 * MIB, 4 * MIB, 3 * MIB),
             (3 * MIB, MIB, MIB),
-            (ANY, MIB, MIB),
-            (ANY, 2 * MIB, 2 * MIB),
+            (ANY_LENGTH, MIB, MIB),
+            (ANY_LENGTH, 2 * MIB, 2 * MIB),
         ];
-        for (needed, asked, got) in cases {
-            assert_eq!(gets(needed, asked), got, "{needed} of {asked}");
+        for (needed_bytes, requested_bytes, expected_bytes) in cases {
+            assert_eq!(gets(needed_bytes, requested_bytes), expected_bytes, "{needed_bytes} of {requested_bytes}");
         }
     }
 
     #[test]
     fn free_buffers_of_similar_length_are_reused_and_bounded() {
         let refill = refill();
-        let of = |bytes| {
+        let buffer_of = |bytes| {
             need(bytes);
             (refill.logic)(1 << 20)
         };
-        let all: Vec<_> = (0..3 * MOST_KEPT / (256 << 10)).map(|_| of(256 << 10)).collect();
-        let places: Vec<*const u8> = all.iter().map(|buffer| buffer.as_ptr()).collect();
-        drop(all);
+        let buffers: Vec<_> = (0..3 * MAX_KEPT_BYTES / (256 << 10)).map(|_| buffer_of(256 << 10)).collect();
+        let places: Vec<*const u8> = buffers.iter().map(|buffer| buffer.as_ptr()).collect();
+        drop(buffers);
         // A kept buffer is not reused for a message that is much shorter.
-        let short = of(100 << 10);
+        let short = buffer_of(100 << 10);
         assert_eq!(short.len(), 100 << 10);
-        let again: Vec<_> = (0..MOST_KEPT / (256 << 10)).map(|_| of(200 << 10)).collect();
-        assert!(again.iter().all(|buffer| buffer.len() == 256 << 10 && places.contains(&buffer.as_ptr())));
-        assert_eq!(of(200 << 10).len(), 200 << 10);
+        let reused_buffers: Vec<_> = (0..MAX_KEPT_BYTES / (256 << 10)).map(|_| buffer_of(200 << 10)).collect();
+        assert!(reused_buffers.iter().all(|buffer| buffer.len() == 256 << 10 && places.contains(&buffer.as_ptr())));
+        assert_eq!(buffer_of(200 << 10).len(), 200 << 10);
         need(0);
     }
 

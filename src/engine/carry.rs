@@ -38,7 +38,7 @@ pub(super) const WINDOW_BYTES: usize = 64 * BLOCK_BYTES;
 
 /// Minimum number of parcels that a worker may have in flight to one receiver, so that one can be
 /// filled while another is taken.
-const LEAST_WINDOW: usize = 2;
+const MIN_WINDOW: usize = 2;
 
 /// Maximum time for which a waiting worker does not notice the end of the run.
 pub(super) const TICK: Duration = Duration::from_millis(20);
@@ -61,7 +61,7 @@ impl ParcelsInFlight {
     /// Limits the parcels in flight to `window`, an equal part of them to each receiver.
     fn set_window(&mut self, window: usize) {
         self.window = window;
-        self.window_of_one = (window / self.to.len()).max(LEAST_WINDOW);
+        self.window_of_one = (window / self.to.len()).max(MIN_WINDOW);
     }
 
     fn is_full(&self) -> bool {
@@ -72,13 +72,13 @@ impl ParcelsInFlight {
         !self.is_full() && self.to[to] < self.window_of_one
     }
 
-    fn sent(&mut self, to: usize) {
+    fn note_sent(&mut self, to: usize) {
         self.to[to] += 1;
         self.total += 1;
     }
 
-    fn taken(&mut self, by: usize, parcels: usize) {
-        self.to[by] -= parcels;
+    fn note_taken(&mut self, peer: usize, parcels: usize) {
+        self.to[peer] -= parcels;
         self.total -= parcels;
     }
 }
@@ -101,8 +101,8 @@ pub(super) struct Outbox<'a> {
 impl Outbox<'_> {
     pub(super) fn push(&mut self, to: usize, rows: Block) {
         let &mut Outbox { from, name, call, kind, .. } = self;
-        let about = ParcelAddress { to: to as u32, from, name, call, taken: 0, last: 0, kind, notice: 0 };
-        self.ready.push_back(Parcel { about, rows });
+        let address = ParcelAddress { to: to as u32, from, name, call, taken_parcels: 0, last: 0, kind, notice: 0 };
+        self.ready.push_back(Parcel { address, rows });
     }
 
     /// True if all blocks that were put in have been sent.
@@ -112,36 +112,36 @@ impl Outbox<'_> {
 
     /// Removes and returns the next parcel that may be sent. Parcels to one receiver keep their
     /// order.
-    fn next(&mut self, on_the_way: &ParcelsInFlight) -> Option<Parcel> {
+    fn next(&mut self, parcels_in_flight: &ParcelsInFlight) -> Option<Parcel> {
         let mut waits: Vec<u32> = Vec::new();
-        let goes = |parcel: &Parcel| {
-            let to = parcel.about.to;
-            let goes = !parcel.about.is_counted(&parcel.rows) || on_the_way.may_go(to as usize);
+        let is_sendable = |parcel: &Parcel| {
+            let to = parcel.address.to;
+            let is_sendable_now = !parcel.address.is_counted(&parcel.rows) || parcels_in_flight.may_go(to as usize);
             // An earlier parcel to this receiver waits, so this one must not overtake it.
             if waits.contains(&to) {
                 return false;
             }
-            if !goes {
+            if !is_sendable_now {
                 waits.push(to);
             }
-            goes
+            is_sendable_now
         };
-        let at = self.ready.iter().position(goes)?;
+        let at = self.ready.iter().position(is_sendable)?;
         self.ready.remove(at)
     }
 
     /// Marks the last parcel to each worker, and adds the number `notice` and the acknowledgement
     /// to it. A worker without any parcel in the outbox gets an empty one.
-    fn close(&mut self, taken: &mut [u32], notice: u64) {
-        let peers = taken.len();
-        let mut without: Vec<bool> = vec![true; peers];
-        self.ready.iter().for_each(|parcel| without[parcel.about.to as usize] = false);
-        (0..peers).filter(|&to| without[to]).for_each(|to| self.push(to, Block::default()));
+    fn close(&mut self, taken_parcels: &mut [u32], notice: u64) {
+        let peers = taken_parcels.len();
+        let mut has_no_parcel: Vec<bool> = vec![true; peers];
+        self.ready.iter().for_each(|parcel| has_no_parcel[parcel.address.to as usize] = false);
+        (0..peers).filter(|&to| has_no_parcel[to]).for_each(|to| self.push(to, Block::default()));
         let mut open: Vec<bool> = vec![true; peers];
-        for Parcel { about, .. } in self.ready.iter_mut().rev() {
+        for Parcel { address: about, .. } in self.ready.iter_mut().rev() {
             let to = about.to as usize;
             if std::mem::take(&mut open[to]) {
-                (about.last, about.notice, about.taken) = (1, notice, std::mem::take(&mut taken[to]));
+                (about.last, about.notice, about.taken_parcels) = (1, notice, std::mem::take(&mut taken_parcels[to]));
             }
         }
     }
@@ -209,9 +209,9 @@ impl Net<'_> {
     ) -> Result<Vec<u64>> {
         let call = self.next_call();
         self.rounds += 1;
-        let (me, peers, hash) = (self.index(), self.peers(), xxh3_64(name.as_bytes()));
+        let (own_index, peers, hash) = (self.index(), self.peers(), xxh3_64(name.as_bytes()));
         let (process, workers) = (self.process(), self.workers_per_process());
-        if me == process * workers {
+        if own_index == process * workers {
             self.shared.traffic.rounds.fetch_add(1, Ordering::Relaxed);
         }
         let (shared, worker, mail) = (self.shared, &mut *self.worker, &mut self.mail);
@@ -219,14 +219,15 @@ impl Net<'_> {
         // Parcels that wait for a receiver are outside of its memory budget, so a bounded run has a
         // smaller window.
         let window = if self.memory.is_bounded() { WINDOW_BYTES / 4 } else { WINDOW_BYTES } / block_bytes;
-        self.on_the_way.set_window(window);
+        self.parcels_in_flight.set_window(window);
         // A worker acknowledges as soon as this many parcels are due. It is less than the sender's
         // window, both to one receiver and to all together, so a sender never waits for an
         // acknowledgement that is held back.
-        let most_due = (window / 2 / peers).max(1) as u32;
-        let mut outbox = Outbox { from: me as u32, name: hash, call, kind: 0, ready, block_bytes, window, spare };
+        let max_due = (window / 2 / peers).max(1) as u32;
+        let mut outbox =
+            Outbox { from: own_index as u32, name: hash, call, kind: 0, ready, block_bytes, window, spare };
         mail.begin();
-        let mut more = true;
+        let mut has_more = true;
         let (mut ended, mut yet_to_end) = (vec![None; peers], peers);
         // A step that waits first does not flush what was sent before it, so a step without waiting
         // follows every send.
@@ -234,18 +235,18 @@ impl Net<'_> {
         loop {
             shared.stop.check()?;
             // Rows are produced only while they can be sent, so that the outbox stays bounded.
-            if more && outbox.is_empty() && !self.on_the_way.is_full() {
-                more = produce(&mut outbox)?;
-                if !more {
-                    outbox.close(&mut self.taken, notice);
+            if has_more && outbox.is_empty() && !self.parcels_in_flight.is_full() {
+                has_more = produce(&mut outbox)?;
+                if !has_more {
+                    outbox.close(&mut self.taken_parcels, notice);
                 }
             }
-            while let Some(parcel) = outbox.next(&self.on_the_way) {
-                let (to, bytes) = (parcel.about.to as usize, parcel.length_in_bytes() as u64);
-                if parcel.about.is_counted(&parcel.rows) {
-                    self.on_the_way.sent(to);
+            while let Some(parcel) = outbox.next(&self.parcels_in_flight) {
+                let (to, bytes) = (parcel.address.to as usize, parcel.length_in_bytes() as u64);
+                if parcel.address.is_counted(&parcel.rows) {
+                    self.parcels_in_flight.note_sent(to);
                 }
-                if to != me {
+                if to != own_index {
                     shared.traffic.exchanged_bytes.fetch_add(bytes, Ordering::Relaxed);
                 }
                 if to / workers != process {
@@ -254,42 +255,51 @@ impl Net<'_> {
                 mail.send(parcel);
                 has_sent = true;
             }
-            let is_idle = !has_sent && (!more || !outbox.is_empty() || self.on_the_way.is_full());
+            let is_idle = !has_sent && (!has_more || !outbox.is_empty() || self.parcels_in_flight.is_full());
             worker.step_or_park(Some(if is_idle { TICK } else { Duration::ZERO }));
             has_sent = false;
             mail.emptied().into_iter().for_each(|block| outbox.keep(block));
 
-            while let Some(Parcel { about, rows }) = mail.next(call) {
-                self.on_the_way.taken(about.from as usize, about.taken as usize);
-                if about.is_acknowledgement(&rows) {
+            while let Some(Parcel { address, rows }) = mail.next(call) {
+                self.parcels_in_flight.note_taken(address.from as usize, address.taken_parcels as usize);
+                if address.is_acknowledgement(&rows) {
                     continue;
                 }
-                if (about.call, about.name) != (call, hash) {
+                if (address.call, address.name) != (call, hash) {
                     // Without this check the run would hang, or take the rows of another call for
                     // its own.
                     return Err(Error::Invariant(format!(
-                        "worker {} is in another collective call than worker {me}, which is in \"{name}\", call {call}",
-                        about.from
+                        "worker {} is in another collective call than worker {own_index}, which is in \"{name}\", call {call}",
+                        address.from
                     )));
                 }
-                self.taken[about.from as usize] += u32::from(about.is_counted(&rows));
+                self.taken_parcels[address.from as usize] += u32::from(address.is_counted(&rows));
                 if !rows.is_empty() {
-                    take(&about, &rows)?;
+                    take(&address, &rows)?;
                 }
-                if about.last == 1 {
-                    yet_to_end -= usize::from(ended[about.from as usize].replace(about.notice).is_none());
+                if address.last == 1 {
+                    yet_to_end -= usize::from(ended[address.from as usize].replace(address.notice).is_none());
                 }
                 outbox.keep(rows);
             }
             // Separate acknowledgements, only if the sender might soon wait for them.
-            for (to, taken) in self.taken.iter_mut().enumerate().filter(|(_, taken)| **taken >= most_due) {
-                let taken = std::mem::take(taken);
+            for (to, count) in self.taken_parcels.iter_mut().enumerate().filter(|(_, taken)| **taken >= max_due) {
+                let count = std::mem::take(count);
                 let to = to as u32;
-                let about = ParcelAddress { to, from: me as u32, name: hash, call, taken, last: 0, kind: 0, notice: 0 };
-                mail.send(Parcel { about, rows: Block::default() });
+                let address = ParcelAddress {
+                    to,
+                    from: own_index as u32,
+                    name: hash,
+                    call,
+                    taken_parcels: count,
+                    last: 0,
+                    kind: 0,
+                    notice: 0,
+                };
+                mail.send(Parcel { address, rows: Block::default() });
                 has_sent = true;
             }
-            if yet_to_end == 0 && !more && outbox.is_empty() {
+            if yet_to_end == 0 && !has_more && outbox.is_empty() {
                 if has_sent {
                     worker.step();
                 }

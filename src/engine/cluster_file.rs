@@ -26,7 +26,7 @@ use webtwin_base::error::{Error, Result};
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Maximum number of workers of a process, and of processes. A larger number is a typing error.
-pub const MOST: usize = 4096;
+pub const MAX_WORKERS: usize = 4096;
 
 /// Place where a job runs: processes and their worker threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,27 +73,33 @@ impl ClusterLayout {
         file.check_keys(&table, "", &["workers", "deadline", "key_file", "key_env", "process"])?;
 
         let workers = match table.get("workers") {
-            Some(Value::Integer(workers)) if (1..=MOST as i64).contains(workers) => *workers as usize,
-            other => return Err(file.wrong("workers", other, &format!("a number of threads from 1 to {MOST}"))),
+            Some(Value::Integer(workers)) if (1..=MAX_WORKERS as i64).contains(workers) => *workers as usize,
+            other => {
+                return Err(file.setting_error(
+                    "workers",
+                    other,
+                    &format!("a number of threads from 1 to {MAX_WORKERS}"),
+                ));
+            }
         };
         let deadline = match table.get("deadline") {
             None => DEADLINE,
             Some(value) => value.as_str().and_then(duration).ok_or_else(|| {
-                file.wrong("deadline", Some(value), "a time from \"100ms\" to \"24h\", for example \"60s\"")
+                file.setting_error("deadline", Some(value), "a time from \"100ms\" to \"24h\", for example \"60s\"")
             })?,
         };
         let addresses = file.addresses(&table)?;
         let key_file = match table.get("key_file") {
             None => None,
             Some(Value::String(path)) if !path.is_empty() => Some(folder.join(path)),
-            other => return Err(file.wrong("key_file", other, "the path of a file")),
+            other => return Err(file.setting_error("key_file", other, "the path of a file")),
         };
         let key_env = match table.get("key_env") {
             None => None,
             // With two sources of the key it would be unclear which of them applies.
             Some(Value::String(name)) if !name.is_empty() && key_file.is_none() => Some(name),
             other => {
-                return Err(file.wrong(
+                return Err(file.setting_error(
                     "key_env",
                     other,
                     "the name of an environment variable, and left out with key_file",
@@ -108,7 +114,7 @@ impl ClusterLayout {
             (None, None, None) => ClusterKey::none(),
             (None, None, Some(address)) => {
                 let must_be = format!("the path of a key file, because {address} can be reached from other machines");
-                return Err(file.wrong("key_file", None, &must_be));
+                return Err(file.setting_error("key_file", None, &must_be));
             }
         };
         Ok(ClusterLayout { workers, deadline, key, addresses })
@@ -140,7 +146,7 @@ impl ClusterLayout {
 struct File<'a>(&'a str);
 
 impl File<'_> {
-    fn wrong(&self, setting: &str, got: Option<&Value>, must_be: &str) -> Error {
+    fn setting_error(&self, setting: &str, got: Option<&Value>, must_be: &str) -> Error {
         Error::Setting {
             file: self.0.to_string(),
             setting: setting.to_string(),
@@ -149,10 +155,10 @@ impl File<'_> {
         }
     }
 
-    /// Rejects a key that is not in `known`, and names the nearest known key in the error.
-    fn check_keys(&self, table: &Table, prefix: &str, known: &[&str]) -> Result<()> {
-        let Some(key) = table.keys().find(|key| !known.contains(&key.as_str())) else { return Ok(()) };
-        let nearest = known
+    /// Rejects a key that is not in `known_keys`, and names the nearest known key in the error.
+    fn check_keys(&self, table: &Table, prefix: &str, known_keys: &[&str]) -> Result<()> {
+        let Some(key) = table.keys().find(|key| !known_keys.contains(&key.as_str())) else { return Ok(()) };
+        let nearest = known_keys
             .iter()
             .min_by_key(|known| strsim::damerau_levenshtein(key, known))
             .expect("every table has a known key");
@@ -160,31 +166,31 @@ impl File<'_> {
             file: self.0.to_string(),
             setting: format!("{prefix}{key}"),
             got: "not a setting".to_string(),
-            must_be: format!("one of {}; the nearest is {nearest}", known.join(", ")),
+            must_be: format!("one of {}; the nearest is {nearest}", known_keys.join(", ")),
         })
     }
 
     fn addresses(&self, table: &Table) -> Result<Vec<String>> {
         let processes = match table.get("process") {
             None => return Ok(Vec::new()),
-            Some(Value::Array(processes)) if (1..=MOST).contains(&processes.len()) => processes,
-            other => return Err(self.wrong("process", other, "written as [[process]], once for each process")),
+            Some(Value::Array(processes)) if (1..=MAX_WORKERS).contains(&processes.len()) => processes,
+            other => return Err(self.setting_error("process", other, "written as [[process]], once for each process")),
         };
-        let mut seen = HashSet::new();
+        let mut distinct_addresses = HashSet::new();
         let mut addresses = Vec::with_capacity(processes.len());
         for (at, process) in processes.iter().enumerate() {
             let setting = format!("process[{at}].address");
-            let table = process
-                .as_table()
-                .ok_or_else(|| self.wrong(&format!("process[{at}]"), Some(process), "a table with an address"))?;
+            let table = process.as_table().ok_or_else(|| {
+                self.setting_error(&format!("process[{at}]"), Some(process), "a table with an address")
+            })?;
             self.check_keys(table, &format!("process[{at}]."), &["address"])?;
             let value = table.get("address");
-            let address = value
-                .and_then(Value::as_str)
-                .filter(|address| host_and_port(address).is_some())
-                .ok_or_else(|| self.wrong(&setting, value, "host:port or [IPv6]:port, with a port from 1 to 65535"))?;
-            if !seen.insert(address.to_ascii_lowercase()) {
-                return Err(self.wrong(&setting, value, "an address that no other process has"));
+            let address =
+                value.and_then(Value::as_str).filter(|address| host_and_port(address).is_some()).ok_or_else(|| {
+                    self.setting_error(&setting, value, "host:port or [IPv6]:port, with a port from 1 to 65535")
+                })?;
+            if !distinct_addresses.insert(address.to_ascii_lowercase()) {
+                return Err(self.setting_error(&setting, value, "an address that no other process has"));
             }
             addresses.push(address.to_string());
         }
@@ -200,8 +206,8 @@ fn host_and_port(address: &str) -> Option<(&str, u16)> {
         Some(host) => host.strip_suffix(']').filter(|host| host.parse::<std::net::Ipv6Addr>().is_ok())?,
         None => host,
     };
-    let named = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
-    (!host.is_empty() && (named || host.parse::<IpAddr>().is_ok()) && (named || address.starts_with('[')))
+    let is_host_name = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
+    (!host.is_empty() && (is_host_name || host.parse::<IpAddr>().is_ok()) && (is_host_name || address.starts_with('[')))
         .then_some((host, port))
 }
 

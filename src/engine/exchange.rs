@@ -55,14 +55,14 @@ fn push_some<T: Pod>(
     open: &mut OpenBlocks,
     outbox: &mut Outbox<'_>,
 ) -> Result<bool> {
-    let mut sent = 0;
+    let mut row_count = 0;
     rows.take(BATCH).try_for_each(|row| {
         let row = row.into_row()?;
         open.push(to(&row), &row, outbox);
-        sent += 1;
+        row_count += 1;
         Ok(())
     })?;
-    Ok(sent == BATCH)
+    Ok(row_count == BATCH)
 }
 
 /// Returns the encoding of rows of variable length. Each row is serialised as `Some(row)`, and
@@ -96,18 +96,18 @@ fn send_all(open: &mut [Vec<u8>], outbox: &mut Outbox<'_>) {
     left.for_each(|(to, rows)| send(to, rows, outbox));
 }
 
-/// Calls `each` with every row of a block of serialised rows.
+/// Calls `visit` with every row of a block of serialised rows.
 fn each_value<T: DeserializeOwned>(
     name: &str,
-    about: &ParcelAddress,
+    address: &ParcelAddress,
     block: &Block,
-    mut each: impl FnMut(T) -> Result<()>,
+    mut visit: impl FnMut(T) -> Result<()>,
 ) -> Result<()> {
     let mut rows = bincode::Deserializer::from_slice(block.rows(), codec());
     let unread =
-        |cause| Error::Invariant(format!("a row of \"{name}\" from worker {} cannot be read: {cause}", about.from));
+        |cause| Error::Invariant(format!("a row of \"{name}\" from worker {} cannot be read: {cause}", address.from));
     while let Some(row) = <Option<T> as Deserialize>::deserialize(&mut rows).map_err(unread)? {
-        each(row)?;
+        visit(row)?;
     }
     Ok(())
 }
@@ -131,12 +131,12 @@ impl Net<'_> {
         rows: impl IntoIterator<Item: TryIntoRow<T>>,
         to: impl Fn(&T) -> usize,
     ) -> Result<Vec<T>> {
-        let mut arrived = Vec::new();
+        let mut received_rows = Vec::new();
         self.exchange_into(name, rows, to, |rows| {
-            arrived.extend_from_slice(rows);
+            received_rows.extend_from_slice(rows);
             Ok(())
         })?;
-        Ok(arrived)
+        Ok(received_rows)
     }
 
     /// Sends every row to worker `to(&row)`, and passes the rows that arrive at this worker to
@@ -167,7 +167,7 @@ impl Net<'_> {
         self.exchange_with_reports(name, 0, rows, to, take).map(drop)
     }
 
-    /// Exchanges rows like [`Net::exchange_into`], and also sends the number `mine` to every
+    /// Exchanges rows like [`Net::exchange_into`], and also sends the number `report` to every
     /// worker. Returns the numbers of all workers by worker index.
     ///
     /// # Errors
@@ -175,13 +175,13 @@ impl Net<'_> {
     pub fn exchange_with_reports<T: Pod>(
         &mut self,
         name: &str,
-        mine: u64,
+        report: u64,
         rows: impl IntoIterator<Item: TryIntoRow<T>>,
         to: impl Fn(&T) -> usize,
         take: impl FnMut(&[T]) -> Result<()>,
     ) -> Result<Vec<u64>> {
         let mut rows = rows.into_iter();
-        self.exchange_blocks(name, mine, take, |open, outbox| push_some(&mut rows, &to, open, outbox))
+        self.exchange_blocks(name, report, take, |open, outbox| push_some(&mut rows, &to, open, outbox))
     }
 
     /// Makes two exchanges in one round: rows of two types, each with the mapping to their workers
@@ -206,16 +206,16 @@ impl Net<'_> {
         let (mut first, mut second) = (first.into_iter(), second.into_iter());
         let mut open = OpenBlocks(vec![Block::default(); self.peers()]);
         let mut produce = |outbox: &mut Outbox<'_>| {
-            let more = match outbox.kind {
+            let has_more = match outbox.kind {
                 0 => push_some(&mut first, &first_to, &mut open, outbox)?,
                 _ => push_some(&mut second, &second_to, &mut open, outbox)?,
             };
-            if !more {
+            if !has_more {
                 open.empty(outbox);
             }
-            let goes_on = more || outbox.kind == 0;
-            outbox.kind |= u16::from(!more);
-            Ok(goes_on)
+            let is_unfinished = has_more || outbox.kind == 0;
+            outbox.kind |= u16::from(!has_more);
+            Ok(is_unfinished)
         };
         self.carry(name, 0, &mut produce, &mut |about, block| match about.kind {
             0 => take_first(block.rows()),
@@ -254,11 +254,11 @@ impl Net<'_> {
     ) -> Result<Vec<u64>> {
         let mut open = OpenBlocks(vec![Block::default(); self.peers()]);
         let mut produce = |outbox: &mut Outbox<'_>| {
-            let more = fill(&mut open, outbox)?;
-            if !more {
+            let has_more = fill(&mut open, outbox)?;
+            if !has_more {
                 open.empty(outbox);
             }
-            Ok(more)
+            Ok(has_more)
         };
         self.carry(name, notice, &mut produce, &mut |_, block| take(block.rows()))
     }
@@ -301,7 +301,7 @@ impl Net<'_> {
         values: impl IntoIterator<Item = Result<(usize, T)>>,
         take: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
-        let (me, take) = (self.index(), RefCell::new(take));
+        let (own_index, take) = (self.index(), RefCell::new(take));
         let mut values = values.into_iter();
         let mut open: Vec<Vec<u8>> = vec![Vec::new(); self.peers()];
         let mut produce = |outbox: &mut Outbox<'_>| {
@@ -311,7 +311,7 @@ impl Net<'_> {
                     send_all(&mut open, outbox);
                     return Ok(false);
                 };
-                if to == me {
+                if to == own_index {
                     take.borrow_mut()(value)?;
                     continue;
                 }
@@ -342,50 +342,51 @@ impl Net<'_> {
         name: &str,
         rows: impl IntoIterator<Item = Result<(usize, T)>>,
     ) -> Result<Vec<T>> {
-        let (me, peers, shared) = (self.index(), self.peers(), self.shared);
-        let beside = self.process() * self.workers_per_process()..(self.process() + 1) * self.workers_per_process();
+        let (own_index, peers, shared) = (self.index(), self.peers(), self.shared);
+        let process_peers =
+            self.process() * self.workers_per_process()..(self.process() + 1) * self.workers_per_process();
         let mut rows = rows.into_iter();
         let mut open: Vec<Vec<u8>> = vec![Vec::new(); peers];
-        let mut stay: Vec<Vec<T>> = beside.clone().map(|_| Vec::new()).collect();
+        let mut stay: Vec<Vec<T>> = process_peers.clone().map(|_| Vec::new()).collect();
         let mut call = 0;
         let mut produce = |outbox: &mut Outbox<'_>| {
             call = outbox.call;
-            let mut seen = 0;
+            let mut row_count = 0;
             for row in rows.by_ref().take(SMALL_BATCH) {
                 let (to, row) = row?;
-                seen += 1;
+                row_count += 1;
                 // Workers of one process share memory, so rows between them are moved and not
                 // serialised.
-                if beside.contains(&to) {
-                    stay[to - beside.start].push(row);
+                if process_peers.contains(&to) {
+                    stay[to - process_peers.start].push(row);
                     continue;
                 }
                 put(name, &row, to, &mut open, outbox)?;
             }
-            let more = seen == SMALL_BATCH;
-            if !more {
+            let has_more = row_count == SMALL_BATCH;
+            if !has_more {
                 send_all(&mut open, outbox);
                 // Must precede the last parcel, because the receiver fetches the rows when that
                 // arrives.
-                for (to, rows) in beside.clone().zip(&mut stay) {
-                    shared.board.pass_on((call, me, to), std::mem::take(rows));
+                for (to, rows) in process_peers.clone().zip(&mut stay) {
+                    shared.board.pass_on((call, own_index, to), std::mem::take(rows));
                 }
             }
-            Ok(more)
+            Ok(has_more)
         };
-        let mut arrived: Vec<Vec<T>> = (0..peers).map(|_| Vec::new()).collect();
+        let mut received_rows: Vec<Vec<T>> = (0..peers).map(|_| Vec::new()).collect();
         self.carry(name, 0, &mut produce, &mut |about, block| {
             each_value(name, about, block, |row| {
-                arrived[about.from as usize].push(row);
+                received_rows[about.from as usize].push(row);
                 Ok(())
             })
         })?;
-        for from in beside {
-            arrived[from] = shared.board.taken_over((call, from, me))?;
+        for from in process_peers {
+            received_rows[from] = shared.board.taken_over((call, from, own_index))?;
         }
         if peers == 1 {
-            return Ok(arrived.remove(me));
+            return Ok(received_rows.remove(own_index));
         }
-        Ok(arrived.into_iter().flatten().collect())
+        Ok(received_rows.into_iter().flatten().collect())
     }
 }

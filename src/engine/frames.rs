@@ -23,7 +23,7 @@ use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
 /// Maximum length of a payload in bytes, so that a Noise message holds it and its tag. A header
 /// with a larger length is rejected before anything is allocated.
-pub const LONGEST: usize = 65_535 - TAG;
+pub const MAX_PAYLOAD_BYTES: usize = 65_535 - TAG;
 
 const HEADER: usize = 8;
 pub(super) const TAG: usize = 16;
@@ -61,7 +61,7 @@ pub enum Frame {
 }
 
 impl Frame {
-    fn of(length: u32) -> Frame {
+    fn from_length(length: u32) -> Frame {
         match length {
             END => Frame::End,
             ALIVE => Frame::Alive,
@@ -124,13 +124,13 @@ impl FrameWriter {
         FrameWriter { direction: Direction::new(session, receiver), message: Vec::new() }
     }
 
-    /// Sends a frame. A payload has 1 to [`LONGEST`] bytes; other frames have no payload.
+    /// Sends a frame. A payload has 1 to [`MAX_PAYLOAD_BYTES`] bytes; other frames have no payload.
     ///
     /// # Errors
     /// Returns any error of the socket.
-    pub fn send(&mut self, to: &mut impl Write, what: Frame, payload: &[u8]) -> io::Result<()> {
-        debug_assert_eq!(what == Frame::Payload, (1..=LONGEST).contains(&payload.len()));
-        let length = match what {
+    pub fn send(&mut self, to: &mut impl Write, kind: Frame, payload: &[u8]) -> io::Result<()> {
+        debug_assert_eq!(kind == Frame::Payload, (1..=MAX_PAYLOAD_BYTES).contains(&payload.len()));
+        let length = match kind {
             Frame::Payload => payload.len() as u32,
             Frame::Alive => ALIVE,
             Frame::End => END,
@@ -140,7 +140,7 @@ impl FrameWriter {
         let mut parts = match &direction.session.ciphers {
             Some(ciphers) => {
                 self.message.resize(payload.len() + TAG, 0);
-                let nonce = what.nonce(direction.next);
+                let nonce = kind.nonce(direction.next);
                 ciphers.write_message(nonce, payload, &mut self.message).map_err(io::Error::other)?;
                 header = direction.header(length);
                 [&header[..], &self.message, &[]]
@@ -208,15 +208,15 @@ impl FrameReader {
         let mut header = [0; HEADER];
         from.read_exact(&mut header)?;
         let length = u32::from_le_bytes(header[..4].try_into().expect("a range of 4 bytes"));
-        let what = Frame::of(length);
-        let bytes = if what == Frame::Payload { length as usize } else { 0 };
+        let kind = Frame::from_length(length);
+        let bytes = if kind == Frame::Payload { length as usize } else { 0 };
         // Checked before it is used: the length decides how many bytes are allocated and awaited.
-        if header != direction.header(length) || bytes > LONGEST {
+        if header != direction.header(length) || bytes > MAX_PAYLOAD_BYTES {
             return Err(damaged());
         }
         overflow.clear();
-        let goes_to_overflow = into.len() < bytes + TAG;
-        let payload = if goes_to_overflow {
+        let needs_overflow = into.len() < bytes + TAG;
+        let payload = if needs_overflow {
             overflow.resize(bytes + TAG, 0);
             &mut overflow[..]
         } else {
@@ -228,7 +228,7 @@ impl FrameReader {
                 from.read_exact(&mut self.message)?;
                 // The output has space for the tag, so the message is decrypted without another
                 // copy.
-                ciphers.read_message(what.nonce(direction.next), &self.message, payload).map_err(|_| damaged())?;
+                ciphers.read_message(kind.nonce(direction.next), &self.message, payload).map_err(|_| damaged())?;
             }
             None => {
                 from.read_exact(payload)?;
@@ -238,8 +238,8 @@ impl FrameReader {
                 }
             }
         }
-        overflow.truncate(if goes_to_overflow { bytes } else { 0 });
+        overflow.truncate(if needs_overflow { bytes } else { 0 });
         direction.next += 1;
-        Ok((what, if goes_to_overflow { 0 } else { bytes }))
+        Ok((kind, if needs_overflow { 0 } else { bytes }))
     }
 }

@@ -90,15 +90,15 @@ impl Identity {
     /// Describes the first difference that prevents this process and `other` from running together,
     /// with both values. Returns `None` if they can run together.
     pub fn conflict(&self, other: &Identity) -> Option<String> {
-        let differs = |what: &str, here: String, there: String| {
+        let differs = |property: &str, own_value: String, peer_value: String| {
             Some(format!(
-                "process {} has {what} {there}, but process {} has {here}; start all with the same build, job and \
+                "process {} has {property} {peer_value}, but process {} has {own_value}; start all with the same build, job and \
                  cluster file",
                 other.process, self.process
             ))
         };
         if self.build != other.build {
-            differs("build", shown(&self.build), shown(&other.build))
+            differs("build", printable(&self.build), printable(&other.build))
         } else if self.job != other.job {
             differs("job digest", short(&self.job), short(&other.job))
         } else if self.processes != other.processes {
@@ -150,7 +150,7 @@ fn text<const N: usize>(text: &str) -> [u8; N] {
 }
 
 /// Returns a text field of a peer without the bytes that are not printable ASCII.
-fn shown(bytes: &[u8]) -> String {
+fn printable(bytes: &[u8]) -> String {
     bytes.iter().filter(|byte| (b' '..=b'~').contains(byte)).map(|&byte| byte as char).collect()
 }
 
@@ -193,19 +193,19 @@ struct Hello {
 #[repr(C)]
 struct Request {
     purpose: u32,
-    who: Identity,
+    identity: Identity,
 }
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Answer {
     verdict: u32,
-    who: Identity,
+    identity: Identity,
 }
 
 const WELCOME: u32 = 0;
 const CONFLICT: u32 = 1;
-const TAKEN: u32 = 2;
+const PLACE_TAKEN: u32 = 2;
 
 /// Returns the length in bytes of a Noise message that carries a `T`.
 const fn message<T>() -> usize {
@@ -233,8 +233,8 @@ fn write<T: Pod>(noise: &mut HandshakeState, value: &T) -> Vec<u8> {
 /// Reads a message. Returns `None` if it was made with another key, or altered.
 fn read<T: Pod>(noise: &mut HandshakeState, message: &[u8]) -> Option<T> {
     let mut value = T::zeroed();
-    let read = noise.read_message(message, bytemuck::bytes_of_mut(&mut value)).ok()?;
-    (read == size_of::<T>()).then_some(value)
+    let length = noise.read_message(message, bytemuck::bytes_of_mut(&mut value)).ok()?;
+    (length == size_of::<T>()).then_some(value)
 }
 
 /// Returns the shared state of a connection after both messages have passed.
@@ -248,12 +248,12 @@ fn session(noise: HandshakeState, keyed: bool) -> Session {
 #[cfg(test)]
 pub(super) fn sessions(keyed: bool) -> [Session; 2] {
     let (greeting, hello) = (Greeting::zeroed(), Hello::zeroed());
-    let [mut here, mut there] = [true, false].map(|dials| noise(&[9; 32], &greeting, &hello, dials));
-    let first = write(&mut here, &Request::zeroed());
-    read::<Request>(&mut there, &first).unwrap();
-    let second = write(&mut there, &Answer::zeroed());
-    read::<Answer>(&mut here, &second).unwrap();
-    [here, there].map(|noise| session(noise, keyed))
+    let [mut dialer, mut acceptor] = [true, false].map(|dials| noise(&[9; 32], &greeting, &hello, dials));
+    let first = write(&mut dialer, &Request::zeroed());
+    read::<Request>(&mut acceptor, &first).unwrap();
+    let second = write(&mut acceptor, &Answer::zeroed());
+    read::<Answer>(&mut dialer, &second).unwrap();
+    [dialer, acceptor].map(|noise| session(noise, keyed))
 }
 
 /// Outcome of a connection that was opened to this process.
@@ -265,7 +265,7 @@ pub enum Arrival {
     Conflict(Error),
     /// A second start of a process whose number, given here, has already joined. It does not end
     /// the run.
-    Twice(u32),
+    Duplicate(u32),
     /// A connection without the key or with another protocol. It does not end the run.
     Stranger {
         /// Process number that it claimed, if any.
@@ -279,22 +279,22 @@ pub enum Arrival {
 /// place of its process.
 pub fn accept(
     stream: &TcpStream,
-    me: &Identity,
+    identity: &Identity,
     key: &ClusterKey,
     admit: impl FnOnce(&Identity, ConnectionPurpose) -> bool,
 ) -> Arrival {
-    accept_within(PATIENCE, stream, me, key, admit)
+    accept_within(PATIENCE, stream, identity, key, admit)
         .unwrap_or_else(|cause| Arrival::Stranger { claims: None, reason: cause.to_string() })
 }
 
 fn accept_within(
     patience: Duration,
     stream: &TcpStream,
-    me: &Identity,
+    identity: &Identity,
     key: &ClusterKey,
     admit: impl FnOnce(&Identity, ConnectionPurpose) -> bool,
 ) -> io::Result<Arrival> {
-    let mut stream = Timed { stream, until: Instant::now() + patience };
+    let mut stream = TimedStream { stream, deadline: Instant::now() + patience };
     let greeting = Greeting { magic: MAGIC, version: VERSION, nonce: random() };
     stream.write_all(bytemuck::bytes_of(&greeting))?;
 
@@ -308,10 +308,10 @@ fn accept_within(
         return stranger(None, "it does not use the protocol of webtwin".into());
     }
     if bytes[8..12] != VERSION.to_le_bytes() {
-        let theirs = u32::from_le_bytes(bytes[8..12].try_into().expect("a range of 4 bytes"));
+        let peer_version = u32::from_le_bytes(bytes[8..12].try_into().expect("a range of 4 bytes"));
         return stranger(
             None,
-            format!("it uses version {theirs} of the protocol, but this process uses version {VERSION}"),
+            format!("it uses version {peer_version} of the protocol, but this process uses version {VERSION}"),
         );
     }
     stream.read_exact(&mut bytes[12..])?;
@@ -319,11 +319,11 @@ fn accept_within(
     stream.read_exact(&mut first)?;
 
     // While keys are replaced there are two, and the dialer does not say which of them it uses.
-    let opened = key.psks().find_map(|psk| {
+    let opened_request = key.psks().find_map(|psk| {
         let mut noise = noise(&psk, &greeting, &hello, false);
         read::<Request>(&mut noise, &first).map(|request| (noise, request))
     });
-    let Some((mut noise, Request { purpose, who })) = opened else {
+    let Some((mut noise, Request { purpose, identity: peer })) = opened_request else {
         // The answer only informs the dialer that its message was received and refused.
         stream.write_all(&[0; message::<Answer>()])?;
         return stranger(Some(hello.process), "its key is not the key of this process".into());
@@ -332,19 +332,19 @@ fn accept_within(
     let purpose = match purpose {
         1 => ConnectionPurpose::Data,
         2 => ConnectionPurpose::Heartbeat,
-        other => return stranger(Some(who.process), format!("it requested the unknown purpose {other}")),
+        other => return stranger(Some(peer.process), format!("it requested the unknown purpose {other}")),
     };
-    let conflict = me.conflict(&who);
+    let conflict = identity.conflict(&peer);
     let verdict = match &conflict {
         Some(_) => CONFLICT,
-        None if admit(&who, purpose) => WELCOME,
-        None => TAKEN,
+        None if admit(&peer, purpose) => WELCOME,
+        None => PLACE_TAKEN,
     };
-    stream.write_all(&write(&mut noise, &Answer { verdict, who: *me }))?;
+    stream.write_all(&write(&mut noise, &Answer { verdict, identity: *identity }))?;
     Ok(match (conflict, verdict) {
         (Some(conflict), _) => Arrival::Conflict(Error::Handshake(conflict)),
-        (None, WELCOME) => Arrival::Joined(who, purpose, session(noise, !key.is_none())),
-        (None, _) => Arrival::Twice(who.process),
+        (None, WELCOME) => Arrival::Joined(peer, purpose, session(noise, !key.is_none())),
+        (None, _) => Arrival::Duplicate(peer.process),
     })
 }
 
@@ -352,10 +352,10 @@ fn accept_within(
 #[derive(Debug)]
 pub enum Miss {
     /// The peer may not be ready yet; dialing again may succeed.
-    Again(String),
+    Transient(String),
     /// Another process has joined under this process's number. Dialing again succeeds only if that
     /// process is dead.
-    Taken(Error),
+    PlaceTaken(Error),
     /// Dialing again can never succeed.
     Final(Error),
 }
@@ -364,17 +364,17 @@ pub enum Miss {
 /// `address`.
 pub fn dial(
     stream: &TcpStream,
-    me: &Identity,
+    identity: &Identity,
     key: &ClusterKey,
     purpose: ConnectionPurpose,
     to: u32,
     address: &str,
 ) -> Result<Session, Miss> {
-    let again = |cause: io::Error| Miss::Again(cause.to_string());
+    let transient = |cause: io::Error| Miss::Transient(cause.to_string());
     let refuse = |reason: String| Err(Miss::Final(Error::Handshake(reason)));
-    let mut stream = Timed { stream, until: Instant::now() + PATIENCE };
+    let mut stream = TimedStream { stream, deadline: Instant::now() + PATIENCE };
     let mut greeting = Greeting::zeroed();
-    stream.read_exact(bytemuck::bytes_of_mut(&mut greeting)).map_err(again)?;
+    stream.read_exact(bytemuck::bytes_of_mut(&mut greeting)).map_err(transient)?;
     if greeting.magic != MAGIC {
         return refuse(format!("the program at {address} is not a webtwin process; check the address of process {to}"));
     }
@@ -382,50 +382,50 @@ pub fn dial(
         return refuse(format!(
             "process {to} at {address} uses version {} of the protocol, but process {} uses version {VERSION}; use one \
              build",
-            greeting.version, me.process
+            greeting.version, identity.process
         ));
     }
 
-    let hello = Hello { magic: MAGIC, version: VERSION, process: me.process };
+    let hello = Hello { magic: MAGIC, version: VERSION, process: identity.process };
     let mut noise = noise(&key.psk(), &greeting, &hello, true);
     let mut message = bytemuck::bytes_of(&hello).to_vec();
-    message.extend(write(&mut noise, &Request { purpose: purpose as u32, who: *me }));
-    stream.write_all(&message).map_err(again)?;
+    message.extend(write(&mut noise, &Request { purpose: purpose as u32, identity: *identity }));
+    stream.write_all(&message).map_err(transient)?;
 
     let mut second = [0; self::message::<Answer>()];
-    stream.read_exact(&mut second).map_err(again)?;
+    stream.read_exact(&mut second).map_err(transient)?;
     let Some(answer) = read::<Answer>(&mut noise, &second) else {
         return refuse(format!(
             "process {to} at {address} has another key than process {}; give all processes the same key_file",
-            me.process
+            identity.process
         ));
     };
-    if let Some(conflict) = me.conflict(&answer.who) {
+    if let Some(conflict) = identity.conflict(&answer.identity) {
         return refuse(conflict);
     }
     match answer.verdict {
-        WELCOME if answer.who.process == to => Ok(session(noise, !key.is_none())),
+        WELCOME if answer.identity.process == to => Ok(session(noise, !key.is_none())),
         WELCOME => refuse(format!(
             "process {to} was expected at {address}, but process {} answered; check the cluster file",
-            answer.who.process
+            answer.identity.process
         )),
-        _ => Err(Miss::Taken(Error::Handshake(format!(
+        _ => Err(Miss::PlaceTaken(Error::Handshake(format!(
             "process {to} at {address} refused process {}: another process with that number has joined; start each number once",
-            me.process
+            identity.process
         )))),
     }
 }
 
 /// Socket with one deadline for all reads and writes together, so that a peer cannot gain time by
 /// sending bytes slowly.
-struct Timed<'a> {
+struct TimedStream<'a> {
     stream: &'a TcpStream,
-    until: Instant,
+    deadline: Instant,
 }
 
-impl Timed<'_> {
+impl TimedStream<'_> {
     fn left(&self) -> io::Result<Option<Duration>> {
-        let left = self.until.saturating_duration_since(Instant::now());
+        let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "its handshake took too long"));
         }
@@ -433,7 +433,7 @@ impl Timed<'_> {
     }
 }
 
-impl Read for Timed<'_> {
+impl Read for TimedStream<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.stream.set_read_timeout(self.left()?)?;
         let mut stream = self.stream;
@@ -441,7 +441,7 @@ impl Read for Timed<'_> {
     }
 }
 
-impl Write for Timed<'_> {
+impl Write for TimedStream<'_> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         self.stream.set_write_timeout(self.left()?)?;
         let mut stream = self.stream;
@@ -470,33 +470,36 @@ mod tests {
     }
 
     fn meet(dialer: Identity, admit: bool) -> (Arrival, Result<Session, Miss>) {
-        let (here, there) = pair();
-        let dialed =
-            std::thread::spawn(move || dial(&there, &dialer, &ClusterKey::none(), ConnectionPurpose::Data, 0, "there"));
-        (accept(&here, &identity(0), &ClusterKey::none(), |_, _| admit), dialed.join().unwrap())
+        let (acceptor, dialing_end) = pair();
+        let dialed = std::thread::spawn(move || {
+            dial(&dialing_end, &dialer, &ClusterKey::none(), ConnectionPurpose::Data, 0, "there")
+        });
+        (accept(&acceptor, &identity(0), &ClusterKey::none(), |_, _| admit), dialed.join().unwrap())
     }
 
     #[test]
     fn both_sides_have_the_same_session() {
-        let (Arrival::Joined(who, ConnectionPurpose::Data, here), Ok(there)) = meet(identity(1), true) else {
+        let (Arrival::Joined(peer, ConnectionPurpose::Data, acceptor), Ok(dialer)) = meet(identity(1), true) else {
             panic!()
         };
-        assert_eq!((who, here.hash), (identity(1), there.hash));
+        assert_eq!((peer, acceptor.hash), (identity(1), dialer.hash));
     }
 
     #[test]
     fn each_difference_is_named_on_both_sides_with_both_values() {
-        let one = identity(1);
+        let first = identity(1);
         for (dialer, part) in [
-            (Identity { processes: 3, ..one }, ["number of processes", "3", "2"]),
-            (Identity { workers: 7, ..one }, ["workers", "7", "0"]),
-            (Identity { deadline: 5000, ..one }, ["deadline", "5000 ms", "0 ms"]),
-            (Identity { job: [0xab; 32], ..one }, ["job digest", "abababababab", "000000000000"]),
-            (Identity { addresses: [0xcd; 32], ..one }, ["list of addresses", "cdcdcdcdcdcd", "000000000000"]),
-            (Identity { build: text("1.2.3 beef"), ..one }, ["build", "1.2.3 beef", ""]),
+            (Identity { processes: 3, ..first }, ["number of processes", "3", "2"]),
+            (Identity { workers: 7, ..first }, ["workers", "7", "0"]),
+            (Identity { deadline: 5000, ..first }, ["deadline", "5000 ms", "0 ms"]),
+            (Identity { job: [0xab; 32], ..first }, ["job digest", "abababababab", "000000000000"]),
+            (Identity { addresses: [0xcd; 32], ..first }, ["list of addresses", "cdcdcdcdcdcd", "000000000000"]),
+            (Identity { build: text("1.2.3 beef"), ..first }, ["build", "1.2.3 beef", ""]),
         ] {
-            let (Arrival::Conflict(here), Err(Miss::Final(there))) = meet(dialer, true) else { panic!("{part:?}") };
-            for error in [here, there] {
+            let (Arrival::Conflict(acceptor_error), Err(Miss::Final(dialer_error))) = meet(dialer, true) else {
+                panic!("{part:?}")
+            };
+            for error in [acceptor_error, dialer_error] {
                 let line = error.to_string();
                 assert!(part.iter().all(|part| line.contains(part)) && error.exit_code() == 2, "{line}");
             }
@@ -506,25 +509,29 @@ mod tests {
     #[test]
     fn while_a_key_is_replaced_old_and_new_processes_meet() {
         let (old, new) = ("the old key, of 32 bytes and more", "the new key, of 32 bytes and more");
-        let both = [format!("{old}\n{new}"), format!("{new}\n{old}")];
+        let key_files = [format!("{old}\n{new}"), format!("{new}\n{old}")];
         let key = |text: &str| ClusterKey::parse(text.as_bytes()).unwrap();
         let meet = |dials: &str, answers: &str| {
-            let ((here, there), dials) = (pair(), key(dials));
+            let ((acceptor, dialer), dials) = (pair(), key(dials));
             let dialed = std::thread::spawn(move || {
-                dial(&there, &identity(1), &dials, ConnectionPurpose::Heartbeat, 0, "there")
+                dial(&dialer, &identity(1), &dials, ConnectionPurpose::Heartbeat, 0, "there")
             });
-            let arrival = accept(&here, &identity(0), &key(answers), |_, _| true);
+            let arrival = accept(&acceptor, &identity(0), &key(answers), |_, _| true);
             (arrival, dialed.join().unwrap())
         };
-        for (dials, answers) in
-            [(old, &*both[0]), (&both[0], old), (&both[0], &both[1]), (&both[1], &both[0]), (new, &both[1])]
-        {
-            let (Arrival::Joined(_, ConnectionPurpose::Heartbeat, here), Ok(there)) = meet(dials, answers) else {
+        for (dials, answers) in [
+            (old, &*key_files[0]),
+            (&key_files[0], old),
+            (&key_files[0], &key_files[1]),
+            (&key_files[1], &key_files[0]),
+            (new, &key_files[1]),
+        ] {
+            let (Arrival::Joined(_, ConnectionPurpose::Heartbeat, acceptor), Ok(dialer)) = meet(dials, answers) else {
                 panic!()
             };
-            assert!(here.hash == there.hash && here.ciphers.is_some() && there.ciphers.is_some());
+            assert!(acceptor.hash == dialer.hash && acceptor.ciphers.is_some() && dialer.ciphers.is_some());
         }
-        for (dials, answers) in [(old, new), (&*both[1], old)] {
+        for (dials, answers) in [(old, new), (&*key_files[1], old)] {
             let (Arrival::Stranger { claims: Some(1), .. }, Err(Miss::Final(error))) = meet(dials, answers) else {
                 panic!()
             };
@@ -534,65 +541,65 @@ mod tests {
 
     #[test]
     fn nothing_but_the_hello_is_in_the_clear() {
-        let (mut here, there) = pair();
-        let me =
+        let (mut acceptor, dialer) = pair();
+        let own_identity =
             Identity { build: text("0.1.0 a build of ours"), job: *b"the digest of a job, in 32 bytes", ..identity(1) };
         let dialed = std::thread::spawn(move || {
-            dial(&there, &me, &ClusterKey::none(), ConnectionPurpose::Data, 0, "there").map(drop)
+            dial(&dialer, &own_identity, &ClusterKey::none(), ConnectionPurpose::Data, 0, "there").map(drop)
         });
-        here.write_all(bytemuck::bytes_of(&Greeting { magic: MAGIC, version: VERSION, nonce: [3; 32] })).unwrap();
-        let mut sent = vec![0; size_of::<Hello>() + message::<Request>()];
-        here.read_exact(&mut sent).unwrap();
-        drop(here);
-        assert!(matches!(dialed.join().unwrap(), Err(Miss::Again(_))));
-        let reply = |what: &[u8]| sent.windows(what.len()).any(|bytes| bytes == what);
+        acceptor.write_all(bytemuck::bytes_of(&Greeting { magic: MAGIC, version: VERSION, nonce: [3; 32] })).unwrap();
+        let mut wire = vec![0; size_of::<Hello>() + message::<Request>()];
+        acceptor.read_exact(&mut wire).unwrap();
+        drop(acceptor);
+        assert!(matches!(dialed.join().unwrap(), Err(Miss::Transient(_))));
+        let reply = |what: &[u8]| wire.windows(what.len()).any(|bytes| bytes == what);
         assert!(reply(&MAGIC) && !reply(b"build of ours") && !reply(b"digest"));
     }
 
     #[test]
     fn rejected_process_receives_the_reason() {
-        let (Arrival::Twice(1), Err(Miss::Taken(error))) = meet(identity(1), false) else { panic!() };
+        let (Arrival::Duplicate(1), Err(Miss::PlaceTaken(error))) = meet(identity(1), false) else { panic!() };
         assert!(error.to_string().contains("another process with that number"), "{error}");
     }
 
     #[test]
     fn another_version_of_the_protocol_is_named() {
-        let (here, mut there) = pair();
-        there.write_all(&[&MAGIC[..], &9u32.to_le_bytes()].concat()).unwrap();
-        let Arrival::Stranger { reason, .. } = accept(&here, &identity(0), &ClusterKey::none(), |_, _| true) else {
+        let (acceptor, mut dialer) = pair();
+        dialer.write_all(&[&MAGIC[..], &9u32.to_le_bytes()].concat()).unwrap();
+        let Arrival::Stranger { reason, .. } = accept(&acceptor, &identity(0), &ClusterKey::none(), |_, _| true) else {
             panic!()
         };
         assert!(reason.contains("version 9"), "{reason}");
 
-        let (mut here, there) = pair();
+        let (mut acceptor, dialer) = pair();
         let greeting = Greeting { magic: MAGIC, version: 9, nonce: [0; 32] };
-        here.write_all(bytemuck::bytes_of(&greeting)).unwrap();
-        let miss = dial(&there, &identity(1), &ClusterKey::none(), ConnectionPurpose::Data, 0, "there").unwrap_err();
+        acceptor.write_all(bytemuck::bytes_of(&greeting)).unwrap();
+        let miss = dial(&dialer, &identity(1), &ClusterKey::none(), ConnectionPurpose::Data, 0, "there").unwrap_err();
         assert!(matches!(miss, Miss::Final(error) if error.to_string().contains("version 9")));
     }
 
     #[test]
     fn slow_unauthenticated_connection_is_dropped_in_time() {
-        let (here, there) = pair();
+        let (acceptor, dialer) = pair();
         // A whole hello without a tag, sent byte by byte while the other side reads. No pause is as
         // long as the time limit, but the whole takes fifty times as long.
         let drip = std::thread::spawn(move || {
             let hello = [&MAGIC[..], &VERSION.to_le_bytes()].concat();
-            let mut there = &there;
+            let mut dialer = &dialer;
             for byte in hello.into_iter().chain(std::iter::repeat(0)) {
-                if there.write_all(&[byte]).is_err() {
+                if dialer.write_all(&[byte]).is_err() {
                     break;
                 }
                 std::thread::sleep(Duration::from_millis(20));
             }
         });
         let patience = Duration::from_millis(100);
-        let met = accept_within(patience, &here, &identity(0), &ClusterKey::none(), |_, _| true);
-        // The error is that of the system for a read that timed out, or that of `Timed` before the
-        // next read.
-        let kind = met.unwrap_err().kind();
+        let outcome = accept_within(patience, &acceptor, &identity(0), &ClusterKey::none(), |_, _| true);
+        // The error is that of the system for a read that timed out, or that of `TimedStream`
+        // before the next read.
+        let kind = outcome.unwrap_err().kind();
         assert!(matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{kind}");
-        drop(here);
+        drop(acceptor);
         drip.join().unwrap();
     }
 }

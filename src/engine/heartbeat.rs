@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::frames::{Frame, FrameReader, FrameWriter, LONGEST, Session};
+use super::frames::{Frame, FrameReader, FrameWriter, MAX_PAYLOAD_BYTES, Session};
 use super::listener::{Listener, PeerListener};
 use super::stop::{RunPhase, Stop};
 use webtwin_base::console::notify;
@@ -67,20 +67,26 @@ impl Heartbeat {
         Ok(Heartbeat { stop, peers, newcomers, wake, running: Some(running), beater: Some(beater) })
     }
 
-    /// Begins to send signs of life from process `here` to process `there` on a connection, and to
-    /// expect them. Messages call the peer `peer`.
+    /// Begins to send signs of life from process `own_process` to process `peer_process` on a
+    /// connection, and to expect them. Messages call the peer `peer`.
     ///
     /// # Errors
     /// Returns [`Error::PeerLost`] if the socket is already broken.
-    pub fn watch(&self, peer: &str, socket: TcpStream, session: &Session, (here, there): (usize, usize)) -> Result<()> {
-        let lost = |cause: io::Error| Error::PeerLost(format!("{peer}: {cause}"));
-        socket.set_write_timeout(Some(BEAT)).map_err(lost)?;
-        let listen = socket.try_clone().map_err(lost)?;
-        let heard = PeerListener::new(peer, listen, FrameReader::new(session, here));
+    pub fn watch(
+        &self,
+        peer: &str,
+        socket: TcpStream,
+        session: &Session,
+        (own_process, peer_process): (usize, usize),
+    ) -> Result<()> {
+        let peer_lost = |cause: io::Error| Error::PeerLost(format!("{peer}: {cause}"));
+        socket.set_write_timeout(Some(BEAT)).map_err(peer_lost)?;
+        let listen = socket.try_clone().map_err(peer_lost)?;
+        let heard = PeerListener::new(peer, listen, FrameReader::new(session, own_process));
         // The send cannot fail: the listener lives as long as this heartbeat.
         let _ = self.newcomers.send(heard);
-        (&self.wake).write_all(&[0]).map_err(lost)?;
-        let peer = Peer { socket, frames: FrameWriter::new(session, there) };
+        (&self.wake).write_all(&[0]).map_err(peer_lost)?;
+        let peer = Peer { socket, frames: FrameWriter::new(session, peer_process) };
         self.peers.lock().unwrap_or_else(PoisonError::into_inner).push(peer);
         Ok(())
     }
@@ -168,10 +174,10 @@ impl Beater {
 
     /// Sends a frame to every peer. A peer that does not accept it is noticed by the listening
     /// thread.
-    fn send_to_all(&self, what: Frame, payload: &[u8]) {
+    fn send_to_all(&self, kind: Frame, payload: &[u8]) {
         for Peer { socket, frames } in self.peers().iter_mut() {
-            let notice = frames.send(socket, what, payload);
-            if what != Frame::Alive || notice.is_err() {
+            let notice = frames.send(socket, kind, payload);
+            if kind != Frame::Alive || notice.is_err() {
                 let _ = socket.shutdown(Shutdown::Write);
             }
         }
@@ -193,14 +199,14 @@ fn end_process(error: &Error) -> ! {
 fn farewell(error: &Error) -> Vec<u8> {
     let notice = |error: &Error| serde_json::to_vec(error).expect("an error is plain strings and numbers");
     let reason = notice(error);
-    match reason.len() <= LONGEST {
+    match reason.len() <= MAX_PAYLOAD_BYTES {
         true => reason,
         false => notice(&Error::PeerLost("a peer ended; see its last message".into())),
     }
 }
 
 /// Returns the error for a peer whose connection broke.
-pub(super) fn lost(peer: &str, cause: &io::Error) -> Error {
+pub(super) fn lost_error(peer: &str, cause: &io::Error) -> Error {
     let reason = match cause.kind() {
         io::ErrorKind::UnexpectedEof => "it closed its connection".to_string(),
         _ => cause.to_string(),
@@ -219,12 +225,12 @@ mod tests {
 
     /// Returns two heartbeats that watch each other.
     fn pair() -> (Heartbeat, Heartbeat) {
-        let (here, there) = (Heartbeat::start(DEADLINE).unwrap(), Heartbeat::start(DEADLINE).unwrap());
-        let (one, other) = sockets();
-        let [of_here, of_there] = sessions(true);
-        here.watch("process 1", one, &of_here, (0, 1)).unwrap();
-        there.watch("process 0", other, &of_there, (1, 0)).unwrap();
-        (here, there)
+        let (first, second) = (Heartbeat::start(DEADLINE).unwrap(), Heartbeat::start(DEADLINE).unwrap());
+        let (first_socket, other) = sockets();
+        let [first_session, second_session] = sessions(true);
+        first.watch("process 1", first_socket, &first_session, (0, 1)).unwrap();
+        second.watch("process 0", other, &second_session, (1, 0)).unwrap();
+        (first, second)
     }
 
     fn sockets() -> (TcpStream, TcpStream) {
@@ -242,34 +248,34 @@ mod tests {
 
     #[test]
     fn live_peers_are_not_given_up() {
-        let (here, there) = pair();
-        assert_eq!((end(&here), end(&there)), ("Running".to_string(), "Running".to_string()));
+        let (first, second) = pair();
+        assert_eq!((end(&first), end(&second)), ("Running".to_string(), "Running".to_string()));
     }
 
     #[test]
     fn a_peer_that_said_goodbye_may_be_silent() {
-        let (here, there) = pair();
-        drop(there);
-        assert_eq!(end(&here), "Running");
+        let (first, second) = pair();
+        drop(second);
+        assert_eq!(end(&first), "Running");
     }
 
     #[test]
     fn a_silent_peer_is_given_up_after_the_deadline() {
-        let here = Heartbeat::start(DEADLINE).unwrap();
-        let (one, silent) = sockets();
-        here.watch("process 1 at there:1", one, &sessions(false)[0], (0, 1)).unwrap();
-        assert!(here.check().is_ok());
-        let line = end(&here);
+        let heartbeat = Heartbeat::start(DEADLINE).unwrap();
+        let (socket, silent) = sockets();
+        heartbeat.watch("process 1 at there:1", socket, &sessions(false)[0], (0, 1)).unwrap();
+        assert!(heartbeat.check().is_ok());
+        let line = end(&heartbeat);
         assert!(line.starts_with("7 ") && line.contains("process 1 at there:1 has been silent for 1 s"), "{line}");
         drop(silent);
     }
 
     #[test]
     fn failing_peer_reports_its_reason_and_both_end_alike() {
-        let (here, there) = pair();
-        there.stop(Error::input("a.warc", "missing"));
-        drop(there);
-        assert_eq!(end(&here), "3 input a.warc: missing");
+        let (first, second) = pair();
+        second.stop(Error::input("a.warc", "missing"));
+        drop(second);
+        assert_eq!(end(&first), "3 input a.warc: missing");
     }
 
     #[test]
@@ -282,15 +288,15 @@ mod tests {
             |frames, to| frames.send(to, Frame::Payload, b"{}").unwrap(),
         ];
         for (last, keyed) in lasts.into_iter().flat_map(|last| [(last, false), (last, true)]) {
-            let here = Heartbeat::start(10 * DEADLINE).unwrap();
-            let (one, mut other) = sockets();
-            let [of_here, of_there] = sessions(keyed);
-            here.watch("process 1", one, &of_here, (0, 1)).unwrap();
-            let (mut frames, mut bytes) = (FrameWriter::new(&of_there, 0), Vec::new());
+            let heartbeat = Heartbeat::start(10 * DEADLINE).unwrap();
+            let (socket, mut other) = sockets();
+            let [own_session, peer_session] = sessions(keyed);
+            heartbeat.watch("process 1", socket, &own_session, (0, 1)).unwrap();
+            let (mut frames, mut bytes) = (FrameWriter::new(&peer_session, 0), Vec::new());
             last(&mut frames, &mut bytes);
             other.write_all(&bytes).unwrap();
             drop(other);
-            let line = end(&here);
+            let line = end(&heartbeat);
             assert!(line.starts_with("7 peer lost: process 1"), "{bytes:?}: {line}");
         }
     }

@@ -22,16 +22,16 @@ pub(super) fn note(process: usize, processes: usize, stop: &Arc<Stop>) {
 /// Workers check for the end between steps. A worker that has not returned after 5 seconds is ended
 /// together with its process.
 pub fn interrupt(signal: &str, code: u8) -> bool {
-    let mut any = false;
+    let mut is_first_stop = false;
     for (process, processes, stop) in runs().iter() {
         let Some(stop) = stop.upgrade() else { continue };
-        let by = match processes {
+        let signal_source = match processes {
             1 => format!("stopped by {signal}"),
             _ => format!("process {process} was stopped by {signal}"),
         };
-        any |= stop.stop(Error::Stopped { by, left: "start it again".into(), code });
+        is_first_stop |= stop.stop(Error::Stopped { by: signal_source, left: "start it again".into(), code });
     }
-    any
+    is_first_stop
 }
 
 /// Locks the list of runs. A poisoned lock is still consistent, because no code panics while it is

@@ -10,7 +10,7 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::key_file::check_private;
 
 /// Minimum length of a key in bytes, without the white space around a text.
-const SHORTEST: usize = 32;
+const MIN_KEY_BYTES: usize = 32;
 
 /// Key that all processes of a cluster share. Without a key ([`ClusterKey::none`]) a handshake
 /// still compares settings, but does not authenticate the peer. Only loopback clusters may run
@@ -41,12 +41,12 @@ impl ClusterKey {
     /// Returns [`Error::Usage`] if the file cannot be read, if a key has fewer than 32 bytes, or if
     /// `private` is set and users other than the owner may read the file.
     pub fn read(path: &Path, private: bool) -> Result<ClusterKey> {
-        let wrong = |what: String| Error::Usage(format!("key file {}: {what}", path.display()));
-        let content = std::fs::read(path).map_err(|cause| wrong(cause.to_string()))?;
+        let key_error = |what: String| Error::Usage(format!("key file {}: {what}", path.display()));
+        let content = std::fs::read(path).map_err(|cause| key_error(cause.to_string()))?;
         if private {
-            check_private(path).map_err(wrong)?;
+            check_private(path).map_err(key_error)?;
         }
-        ClusterKey::parse(&content).map_err(wrong)
+        ClusterKey::parse(&content).map_err(key_error)
     }
 
     /// Reads the key from an environment variable, which has the format of a key file.
@@ -55,10 +55,10 @@ impl ClusterKey {
     /// Returns [`Error::Usage`] if the variable is not set, or if a key in it has fewer than 32
     /// bytes.
     pub fn from_environment(name: &str) -> Result<ClusterKey> {
-        let wrong = |what: String| Error::Usage(format!("environment variable {name}: {what}"));
+        let key_error = |what: String| Error::Usage(format!("environment variable {name}: {what}"));
         let content =
-            std::env::var_os(name).ok_or_else(|| wrong("is not set; set it to the key of the cluster".into()))?;
-        ClusterKey::parse(content.as_encoded_bytes()).map_err(wrong)
+            std::env::var_os(name).ok_or_else(|| key_error("is not set; set it to the key of the cluster".into()))?;
+        ClusterKey::parse(content.as_encoded_bytes()).map_err(key_error)
     }
 
     pub(super) fn parse(content: &[u8]) -> std::result::Result<ClusterKey, String> {
@@ -69,9 +69,9 @@ impl ClusterKey {
             Err(_) => vec![content.to_vec()],
         };
         let shortest = keys.iter().map(Vec::len).min().unwrap_or(0);
-        match shortest < SHORTEST {
+        match shortest < MIN_KEY_BYTES {
             true => Err(format!(
-                "a key in it has {shortest} bytes, but needs {SHORTEST} or more; make one with: head -c 32 /dev/urandom | \
+                "a key in it has {shortest} bytes, but needs {MIN_KEY_BYTES} or more; make one with: head -c 32 /dev/urandom | \
                  base64"
             )),
             false => Ok(ClusterKey(keys)),
@@ -91,8 +91,8 @@ impl ClusterKey {
 
     /// Returns the pre-shared keys with which peers may begin a handshake.
     pub(super) fn psks(&self) -> impl Iterator<Item = [u8; 32]> + '_ {
-        let others = self.0.iter().skip(1).map(|key| psk(key));
-        std::iter::once_with(|| self.psk()).chain(others)
+        let former_psks = self.0.iter().skip(1).map(|key| psk(key));
+        std::iter::once_with(|| self.psk()).chain(former_psks)
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
         let path = folder.path().join("key");
         let raw = [&b"\n"[..], &[0xff; 29], b"\t "].concat();
         std::fs::write(&path, &raw).unwrap();
-        assert_eq!(raw.len(), SHORTEST);
+        assert_eq!(raw.len(), MIN_KEY_BYTES);
         assert_eq!(ClusterKey::read(&path, false).unwrap(), ClusterKey(vec![raw]));
     }
 

@@ -13,7 +13,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::cluster_file::{ClusterLayout, MOST};
+use super::cluster_file::{ClusterLayout, MAX_WORKERS};
 use webtwin_base::error::{Error, Result};
 
 /// Deadline for processes that a launcher starts.
@@ -85,10 +85,10 @@ impl Variables<'_> {
         let process = self.number("SLURM_PROCID")?;
         let tasks: usize = self.number("SLURM_STEP_NUM_TASKS")?;
         let (hosts, per_node) = (self.text("SLURM_STEP_NODELIST")?, self.text("SLURM_STEP_TASKS_PER_NODE")?);
-        let nodes = hosts_of(&hosts).ok_or_else(|| self.wrong("SLURM_STEP_NODELIST", &hosts))?;
-        let counts = counts_of(&per_node).ok_or_else(|| self.wrong("SLURM_STEP_TASKS_PER_NODE", &per_node))?;
+        let nodes = hosts_of(&hosts).ok_or_else(|| self.variable_error("SLURM_STEP_NODELIST", &hosts))?;
+        let counts = counts_of(&per_node).ok_or_else(|| self.variable_error("SLURM_STEP_TASKS_PER_NODE", &per_node))?;
         if counts.len() != nodes.len() || counts.iter().sum::<usize>() != tasks {
-            return Err(self.wrong("SLURM_STEP_TASKS_PER_NODE", &per_node));
+            return Err(self.variable_error("SLURM_STEP_TASKS_PER_NODE", &per_node));
         }
         // Addresses are assigned to tasks in block order, so tasks of another distribution would
         // have wrong addresses.
@@ -121,8 +121,8 @@ impl Variables<'_> {
     fn kubernetes(&self) -> Result<Described> {
         let (process, processes): (usize, usize) =
             (self.number("JOB_COMPLETION_INDEX")?, self.number("WEBTWIN_PROCESSES")?);
-        if !(1..=MOST).contains(&processes) {
-            return Err(self.wrong("WEBTWIN_PROCESSES", &processes.to_string()));
+        if !(1..=MAX_WORKERS).contains(&processes) {
+            return Err(self.variable_error("WEBTWIN_PROCESSES", &processes.to_string()));
         }
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let workers = self.given("WEBTWIN_WORKERS")?.unwrap_or_else(cores);
@@ -130,7 +130,7 @@ impl Variables<'_> {
             return Ok((process, workers, Vec::new()));
         }
         let (pod, service) = (self.text("HOSTNAME")?, self.text("WEBTWIN_SERVICE")?);
-        let job = pod.strip_suffix(&format!("-{process}")).ok_or_else(|| self.wrong("HOSTNAME", &pod))?;
+        let job = pod.strip_suffix(&format!("-{process}")).ok_or_else(|| self.variable_error("HOSTNAME", &pod))?;
         let port: u16 = self.given("WEBTWIN_PORT")?.unwrap_or(4100);
         Ok((process, workers, (0..processes).map(|index| format!("{job}-{index}.{service}:{port}")).collect()))
     }
@@ -147,7 +147,7 @@ impl Variables<'_> {
 
     fn number<N: std::str::FromStr>(&self, name: &str) -> Result<N> {
         let text = self.text(name)?;
-        text.parse().map_err(|_| self.wrong(name, &text))
+        text.parse().map_err(|_| self.variable_error(name, &text))
     }
 
     /// Returns the number in a variable, or `None` if the variable is not set.
@@ -155,7 +155,7 @@ impl Variables<'_> {
         (self.get)(name).map(|_| self.number(name)).transpose()
     }
 
-    fn wrong(&self, name: &str, value: &str) -> Error {
+    fn variable_error(&self, name: &str, value: &str) -> Error {
         Error::Usage(format!(
             "--cluster {}: {name} is {value:?}, which does not describe a cluster; check how the job is launched",
             self.launcher.name()
@@ -178,7 +178,7 @@ fn hosts_of(list: &str) -> Option<Vec<String>> {
             }
             _ => {}
         }
-        if !(0..=1).contains(&depth) || hosts.len() > MOST {
+        if !(0..=1).contains(&depth) || hosts.len() > MAX_WORKERS {
             return None;
         }
     }
@@ -187,13 +187,13 @@ fn hosts_of(list: &str) -> Option<Vec<String>> {
 
 /// Expands one item of a host list. The leftmost numbers vary slowest.
 fn expanded(item: &str) -> Option<Vec<String>> {
-    let Some((before, rest)) = item.split_once('[') else {
+    let Some((prefix, list)) = item.split_once('[') else {
         return (!item.is_empty()).then(|| vec![item.into()]);
     };
-    let (ranges, after) = rest.split_once(']')?;
-    let ends = match after.is_empty() {
+    let (ranges, suffix) = list.split_once(']')?;
+    let ends = match suffix.is_empty() {
         true => vec![String::new()],
-        false => expanded(after)?,
+        false => expanded(suffix)?,
     };
     let mut hosts = Vec::new();
     for range in ranges.split(',') {
@@ -204,12 +204,12 @@ fn expanded(item: &str) -> Option<Vec<String>> {
         if !digits(first)
             || !digits(last)
             || from > to
-            || to - from >= MOST
-            || (to - from + 1) * ends.len() > MOST - hosts.len()
+            || to - from >= MAX_WORKERS
+            || (to - from + 1) * ends.len() > MAX_WORKERS - hosts.len()
         {
             return None;
         }
-        let numbers = (from..=to).map(|number| format!("{before}{number:0width$}", width = first.len()));
+        let numbers = (from..=to).map(|number| format!("{prefix}{number:0width$}", width = first.len()));
         hosts.extend(numbers.flat_map(|host| ends.iter().map(move |end| format!("{host}{end}"))));
     }
     Some(hosts)
@@ -223,8 +223,8 @@ fn counts_of(list: &str) -> Option<Vec<usize>> {
             Some((count, times)) => (count, times.strip_suffix(')')?.parse().ok()?),
             None => (item, 1),
         };
-        let count: usize = count.parse().ok().filter(|count| (1..=MOST).contains(count))?;
-        if times > MOST - counts.len() {
+        let count: usize = count.parse().ok().filter(|count| (1..=MAX_WORKERS).contains(count))?;
+        if times > MAX_WORKERS - counts.len() {
             return None;
         }
         counts.extend(std::iter::repeat_n(count, times));
@@ -295,8 +295,9 @@ mod tests {
         assert_eq!(addresses, [0, 1, 2].map(|n| format!("crawl-2026-{n}.webtwin:4100")));
         let foreign = described(Launcher::Kubernetes, &[&pod[..], &[("HOSTNAME", "other")]].concat());
         assert!(foreign.unwrap_err().to_string().contains("HOSTNAME is \"other\""));
-        let alone = described(Launcher::Kubernetes, &[&pod[..], &[("WEBTWIN_PROCESSES", "1")]].concat()).unwrap();
-        assert!(alone.2.is_empty());
+        let single_process =
+            described(Launcher::Kubernetes, &[&pod[..], &[("WEBTWIN_PROCESSES", "1")]].concat()).unwrap();
+        assert!(single_process.2.is_empty());
     }
 
     #[test]
@@ -318,7 +319,7 @@ mod tests {
         assert_eq!(hosts("n[1-3,7]").unwrap(), "n1 n2 n3 n7");
         assert_eq!(hosts("n[008-011].x,m").unwrap(), "n008.x n009.x n010.x n011.x m");
         assert_eq!(hosts("r[1-2]n[1-2]").unwrap(), "r1n1 r1n2 r2n1 r2n2");
-        for wrong in [
+        for malformed in [
             "",
             ",",
             "n[",
@@ -332,11 +333,11 @@ mod tests {
             "n[1-99999]",
             "n[0-18446744073709551615]",
         ] {
-            assert_eq!(hosts(wrong), None, "{wrong}");
+            assert_eq!(hosts(malformed), None, "{malformed}");
         }
         assert_eq!(counts_of("2(x3),1").unwrap(), [2, 2, 2, 1]);
-        for wrong in ["", "0", "2(x", "2(x3", "x", "1(x99999)"] {
-            assert_eq!(counts_of(wrong), None, "{wrong}");
+        for malformed in ["", "0", "2(x", "2(x3", "x", "1(x99999)"] {
+            assert_eq!(counts_of(malformed), None, "{malformed}");
         }
     }
 

@@ -59,4 +59,4 @@ pub use net::Net;
 pub use owners::{HashOwners, Owners, RoundRobin};
 pub use row::TryIntoRow;
 pub use run::run;
-pub use share::AT_ONCE_BYTES;
+pub use share::IMMEDIATE_BYTES;

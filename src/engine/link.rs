@@ -25,8 +25,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use timely::communication::allocator::zero_copy::stream::Stream;
 
 use super::buffers::{ReadPosition, need};
-use super::frames::{Frame, FrameReader, FrameWriter, LONGEST, Session};
-use super::heartbeat::{beat, lost};
+use super::frames::{Frame, FrameReader, FrameWriter, MAX_PAYLOAD_BYTES, Session};
+use super::heartbeat::{beat, lost_error};
 use super::stop::{RunPhase, Stop};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
@@ -43,8 +43,8 @@ struct Outgoing {
 }
 
 impl Outgoing {
-    fn send(&mut self, what: Frame, payload: &[u8]) -> io::Result<()> {
-        self.frames.send(&mut self.socket, what, payload)
+    fn send(&mut self, kind: Frame, payload: &[u8]) -> io::Result<()> {
+        self.frames.send(&mut self.socket, kind, payload)
     }
 
     /// True if a sign of life would be sent without waiting. One that waits behind other data
@@ -59,10 +59,10 @@ impl Outgoing {
     }
 
     /// Sends the end of the stream and shuts the socket down. No frame may follow.
-    fn end(&mut self, how: Shutdown) -> io::Result<()> {
+    fn end(&mut self, shutdown: Shutdown) -> io::Result<()> {
         self.ended = true;
         self.send(Frame::End, &[])?;
-        self.socket.shutdown(how)
+        self.socket.shutdown(shutdown)
     }
 }
 
@@ -79,34 +79,35 @@ pub(super) struct PeerLink {
     /// Payload that did not fit into the reader's buffer, and the number of its bytes that have
     /// been read.
     frame: Vec<u8>,
-    taken: usize,
+    taken_bytes: usize,
     ended: bool,
     /// Position in the messages that timely has read.
     place: ReadPosition,
 }
 
 impl PeerLink {
-    /// Returns a link of process `here` to process `there` over an authenticated connection.
-    /// Messages call the peer `peer`.
+    /// Returns a link of process `own_process` to process `peer_process` over an authenticated
+    /// connection. Messages call the peer `peer`.
     ///
     /// # Errors
     /// Returns any error of the socket.
     pub(crate) fn new(
         socket: TcpStream,
         session: &Session,
-        (here, there): (usize, usize),
+        (own_process, peer_process): (usize, usize),
         peer: &str,
         stop: Arc<Stop>,
     ) -> io::Result<PeerLink> {
-        let outgoing = Outgoing { socket: socket.try_clone()?, frames: FrameWriter::new(session, there), ended: false };
+        let outgoing =
+            Outgoing { socket: socket.try_clone()?, frames: FrameWriter::new(session, peer_process), ended: false };
         Ok(PeerLink {
             socket: BufReader::with_capacity(READ_AHEAD, socket),
             peer: peer.into(),
             stop,
             outgoing: Arc::new(Mutex::new(outgoing)),
-            incoming: FrameReader::new(session, here),
+            incoming: FrameReader::new(session, own_process),
             frame: Vec::new(),
-            taken: 0,
+            taken_bytes: 0,
             ended: false,
             place: ReadPosition::default(),
         })
@@ -115,9 +116,9 @@ impl PeerLink {
     /// Receives the next frame, into `buffer` if it fits there and into `frame` otherwise. Returns
     /// the number of bytes in `buffer`.
     fn next_frame(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.taken = 0;
-        let (what, bytes) = self.incoming.next(&mut self.socket, buffer, &mut self.frame)?;
-        self.ended = what == Frame::End;
+        self.taken_bytes = 0;
+        let (kind, bytes) = self.incoming.next(&mut self.socket, buffer, &mut self.frame)?;
+        self.ended = kind == Frame::End;
         Ok(bytes)
     }
 
@@ -140,7 +141,7 @@ impl PeerLink {
             // The operating system returns this error if nothing has arrived within the timeout
             // that `watch` sets.
             io::ErrorKind::WouldBlock => silent(&self.peer, self.socket.get_ref()),
-            _ => lost(&self.peer, cause),
+            _ => lost_error(&self.peer, cause),
         };
         self.stop.stop_unless_explained(error);
         loop {
@@ -166,14 +167,14 @@ pub(super) fn watch(links: &[Option<PeerLink>], deadline: Duration, stop: Arc<St
     let mut watched = Vec::new();
     for link in links.iter().flatten() {
         let patience = Some(deadline + deadline / 2);
-        link.socket.get_ref().set_read_timeout(patience).map_err(|cause| lost(&link.peer, &cause))?;
+        link.socket.get_ref().set_read_timeout(patience).map_err(|cause| lost_error(&link.peer, &cause))?;
         watched.push((Arc::downgrade(&link.outgoing), Arc::clone(&link.peer)));
     }
     let give_signs = move || {
         while let RunPhase::Running = stop.wait(beat(deadline)) {
             watched.retain(|(outgoing, peer)| {
                 give_sign(outgoing).unwrap_or_else(|cause| {
-                    stop.stop_unless_explained(lost(peer, &cause));
+                    stop.stop_unless_explained(lost_error(peer, &cause));
                     false
                 })
             });
@@ -202,7 +203,7 @@ fn give_sign(outgoing: &Weak<Mutex<Outgoing>>) -> io::Result<bool> {
 
 impl Read for PeerLink {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.taken == self.frame.len() && !self.ended {
+        while self.taken_bytes == self.frame.len() && !self.ended {
             match self.next_frame(buffer) {
                 Ok(0) => {}
                 Ok(bytes) => {
@@ -212,12 +213,12 @@ impl Read for PeerLink {
                 Err(cause) => self.give_up(&cause),
             }
         }
-        let length = buffer.len().min(self.frame.len() - self.taken);
-        buffer[..length].copy_from_slice(&self.frame[self.taken..][..length]);
-        self.taken += length;
-        if self.taken == self.frame.len() {
+        let length = buffer.len().min(self.frame.len() - self.taken_bytes);
+        buffer[..length].copy_from_slice(&self.frame[self.taken_bytes..][..length]);
+        self.taken_bytes += length;
+        if self.taken_bytes == self.frame.len() {
             // The memory is released, because frames are rarely held here and there are many links.
-            (self.frame, self.taken) = (Vec::new(), 0);
+            (self.frame, self.taken_bytes) = (Vec::new(), 0);
         }
         self.has_read(&buffer[..length]);
         Ok(length)
@@ -226,9 +227,9 @@ impl Read for PeerLink {
 
 impl Write for PeerLink {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        let payload = &buffer[..buffer.len().min(LONGEST)];
-        let sent = if payload.is_empty() { Ok(()) } else { self.outgoing().send(Frame::Payload, payload) };
-        match sent {
+        let payload = &buffer[..buffer.len().min(MAX_PAYLOAD_BYTES)];
+        let outcome = if payload.is_empty() { Ok(()) } else { self.outgoing().send(Frame::Payload, payload) };
+        match outcome {
             Ok(()) => Ok(payload.len()),
             Err(cause) => self.give_up(&cause),
         }
@@ -248,7 +249,7 @@ impl Stream for PeerLink {
             outgoing: Arc::clone(&self.outgoing),
             incoming: self.incoming.fresh(),
             frame: Vec::new(),
-            taken: 0,
+            taken_bytes: 0,
             ended: false,
             place: ReadPosition::default(),
         })
@@ -258,8 +259,8 @@ impl Stream for PeerLink {
         self.socket.get_ref().set_nonblocking(nonblocking)
     }
 
-    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        let ended = self.outgoing().end(how);
+    fn shutdown(&self, shutdown: Shutdown) -> io::Result<()> {
+        let ended = self.outgoing().end(shutdown);
         match ended {
             Ok(()) => Ok(()),
             Err(cause) => self.give_up(&cause),
@@ -292,24 +293,24 @@ mod tests {
     /// end; and the session that process 1 shares with it.
     fn wire(keyed: bool) -> (Vec<u8>, [Session; 2]) {
         let sessions = sessions(keyed);
-        let (here, mut there) = sockets();
-        let mut link = link(here, &sessions[0], (0, 1)).0;
+        let (local_end, mut remote_end) = sockets();
+        let mut link = link(local_end, &sessions[0], (0, 1)).0;
         for payload in [&b"some"[..], &[b'x'; 300], b"rows"] {
             link.write_all(payload).unwrap();
             link.outgoing().send(Frame::Alive, &[]).unwrap();
         }
         link.shutdown(Shutdown::Write).unwrap();
         let mut bytes = Vec::new();
-        there.read_to_end(&mut bytes).unwrap();
+        remote_end.read_to_end(&mut bytes).unwrap();
         (bytes, sessions)
     }
 
     /// Returns the bytes that are received from `wire`, or the error that stopped the run.
     fn arrives(wire: &[u8], session: &Session, ends: (usize, usize)) -> std::result::Result<Vec<u8>, String> {
-        let (here, mut there) = sockets();
-        let (mut link, stop) = link(here, session, ends);
-        there.write_all(wire).unwrap();
-        drop(there);
+        let (local_end, mut remote_end) = sockets();
+        let (mut link, stop) = link(local_end, session, ends);
+        remote_end.write_all(wire).unwrap();
+        drop(remote_end);
         let (send, receive) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
@@ -329,10 +330,10 @@ mod tests {
 
     #[test]
     fn frames_arrive_in_order() {
-        let sent = [&b"some"[..], &[b'x'; 300], b"rows"].concat();
+        let bytes = [&b"some"[..], &[b'x'; 300], b"rows"].concat();
         for keyed in [false, true] {
             let (wire, [_, session]) = wire(keyed);
-            assert_eq!(arrives(&wire, &session, (1, 0)), Ok(sent.clone()));
+            assert_eq!(arrives(&wire, &session, (1, 0)), Ok(bytes.clone()));
         }
     }
 
@@ -345,12 +346,13 @@ mod tests {
 
     #[test]
     fn bytes_of_many_frames_arrive() {
-        let sent: Vec<u8> = (0..300_000u32).flat_map(u32::to_le_bytes).collect();
+        let expected: Vec<u8> = (0..300_000u32).flat_map(u32::to_le_bytes).collect();
         for keyed in [false, true] {
-            let [here, there] = sessions(keyed);
-            let (one, other) = sockets();
-            let (mut from, mut to) = (link(one, &here, (0, 1)).0, link(other, &there, (1, 0)).0);
-            let arrived = std::thread::spawn(move || {
+            let [sender_session, receiver_session] = sessions(keyed);
+            let (sender_socket, other) = sockets();
+            let (mut from, mut to) =
+                (link(sender_socket, &sender_session, (0, 1)).0, link(other, &receiver_session, (1, 0)).0);
+            let receiver = std::thread::spawn(move || {
                 // Reads with a buffer that fits a whole frame, and with a smaller one.
                 let (mut bytes, mut space) = (Vec::new(), [0; 100_000]);
                 for length in [space.len(), 1000].into_iter().cycle() {
@@ -361,9 +363,9 @@ mod tests {
                 }
                 unreachable!("the end comes")
             });
-            from.write_all(&sent).unwrap();
+            from.write_all(&expected).unwrap();
             from.shutdown(Shutdown::Write).unwrap();
-            assert!(arrived.join().unwrap() == sent);
+            assert!(receiver.join().unwrap() == expected);
         }
     }
 
@@ -387,17 +389,17 @@ mod tests {
     #[test]
     fn repeated_missing_reflected_or_truncated_frames_end_the_run() {
         const EMPTY: usize = 8 + TAG;
-        let (wire, [here, there]) = wire(true);
+        let (wire, [own_session, peer_session]) = wire(true);
         let first = EMPTY + 4;
-        let twice = [&wire[..first], &wire[..]].concat();
-        for (what, bytes, session, ends) in [
-            ("repeated", &twice[..], &there, (1, 0)),
-            ("left out", &wire[first..], &there, (1, 0)),
-            ("reflected", &wire[..], &here, (0, 1)),
-            ("cut off", &wire[..wire.len() - EMPTY], &there, (1, 0)),
-            ("cut in a frame", &wire[..first + EMPTY + 9], &there, (1, 0)),
+        let repeated = [&wire[..first], &wire[..]].concat();
+        for (attack, bytes, session, ends) in [
+            ("repeated", &repeated[..], &peer_session, (1, 0)),
+            ("left out", &wire[first..], &peer_session, (1, 0)),
+            ("reflected", &wire[..], &own_session, (0, 1)),
+            ("cut off", &wire[..wire.len() - EMPTY], &peer_session, (1, 0)),
+            ("cut in a frame", &wire[..first + EMPTY + 9], &peer_session, (1, 0)),
         ] {
-            assert!(arrives(bytes, session, ends).is_err(), "{what}");
+            assert!(arrives(bytes, session, ends).is_err(), "{attack}");
         }
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::frames::{Frame, FrameReader};
-use super::heartbeat::lost;
+use super::heartbeat::lost_error;
 use super::stop::{GRACE, Stop};
 use webtwin_base::error::Error;
 
@@ -22,7 +22,7 @@ pub(super) struct Listener {
     /// Peers that have not announced their end.
     peers: Vec<PeerListener>,
     /// Error of the first broken connection, and the time until which a better reason is awaited.
-    lost: Option<(Error, Instant)>,
+    first_loss: Option<(Error, Instant)>,
     new: Receiver<PeerListener>,
     /// Socket that wakes this thread; `None` once no other peer can join.
     awake: Option<UnixStream>,
@@ -32,20 +32,20 @@ impl Listener {
     /// Returns a listener to the peers that arrive through `new`. `awake` receives a byte for each
     /// of them. The listener runs until both are closed and no peer is left.
     pub(super) fn new(stop: Arc<Stop>, deadline: Duration, new: Receiver<PeerListener>, awake: UnixStream) -> Listener {
-        Listener { stop, deadline, peers: Vec::new(), lost: None, new, awake: Some(awake) }
+        Listener { stop, deadline, peers: Vec::new(), first_loss: None, new, awake: Some(awake) }
     }
 
     /// Listens until there is no peer left.
     pub(super) fn listen(mut self) {
-        while self.awake.is_some() || !self.peers.is_empty() || self.lost.is_some() {
+        while self.awake.is_some() || !self.peers.is_empty() || self.first_loss.is_some() {
             let mut heard = self.wait().into_iter();
-            let all = std::mem::take(&mut self.peers);
-            let all = all.into_iter().zip(heard.by_ref());
-            self.peers = all.filter_map(|(peer, heard)| self.goes_on(peer, heard)).collect();
+            let peers = std::mem::take(&mut self.peers);
+            let peers = peers.into_iter().zip(heard.by_ref());
+            self.peers = peers.filter_map(|(peer, heard)| self.goes_on(peer, heard)).collect();
             if heard.next() == Some(true) {
                 self.welcome();
             }
-            if let Some((error, _)) = self.lost.take_if(|(_, until)| *until <= Instant::now()) {
+            if let Some((error, _)) = self.first_loss.take_if(|(_, until)| *until <= Instant::now()) {
                 self.stop.stop(error);
             }
         }
@@ -55,14 +55,14 @@ impl Listener {
     /// each peer, true if it has data. The last flag belongs to `awake`, if that is open.
     fn wait(&self) -> Vec<bool> {
         let silent = self.peers.iter().map(|peer| peer.last + self.deadline);
-        let until = silent.chain(self.lost.as_ref().map(|lost| lost.1)).min();
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()) + Duration::from_millis(1));
+        let deadline = silent.chain(self.first_loss.as_ref().map(|lost| lost.1)).min();
+        let left = deadline.map(|until| until.saturating_duration_since(Instant::now()) + Duration::from_millis(1));
         let left = left.map_or(PollTimeout::NONE, |left| PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX));
         let sockets = self.peers.iter().map(|peer| peer.socket.as_fd()).chain(self.awake.as_ref().map(AsFd::as_fd));
         let mut sockets: Vec<_> = sockets.map(|socket| PollFd::new(socket, PollFlags::POLLIN)).collect();
         // If polling fails, because of a signal or lack of memory, no socket counts as ready.
-        let any = poll(&mut sockets, left).is_ok_and(|ready| ready > 0);
-        sockets.iter().map(|socket| any && socket.any() == Some(true)).collect()
+        let is_any_ready = poll(&mut sockets, left).is_ok_and(|ready| ready > 0);
+        sockets.iter().map(|socket| is_any_ready && socket.any() == Some(true)).collect()
     }
 
     fn welcome(&mut self) {
@@ -94,7 +94,7 @@ impl Listener {
                 self.stop.stop(error);
             }
             Err(cause) => {
-                self.lost.get_or_insert_with(|| (lost(&peer.name, &cause), Instant::now() + GRACE));
+                self.first_loss.get_or_insert_with(|| (lost_error(&peer.name, &cause), Instant::now() + GRACE));
             }
         }
         None
@@ -138,9 +138,9 @@ impl PeerListener {
         self.last = Instant::now();
         let (mut at, mut reason) = (0, Vec::new());
         loop {
-            let mut rest = &self.bytes[at..];
-            match self.frames.next(&mut rest, &mut [], &mut reason) {
-                Ok((Frame::Alive, _)) => at = self.bytes.len() - rest.len(),
+            let mut unread = &self.bytes[at..];
+            match self.frames.next(&mut unread, &mut [], &mut reason) {
+                Ok((Frame::Alive, _)) => at = self.bytes.len() - unread.len(),
                 Ok((Frame::End, _)) => return Ok(PeerMessage::Goodbye),
                 Ok((Frame::Payload, _)) => {
                     let damaged =

@@ -30,7 +30,7 @@ pub(super) struct Mail {
     input: Input,
     /// Input that never sends anything and holds the frontier at time 0.
     _held_open: Input,
-    arrived: Rc<RefCell<VecDeque<Parcel>>>,
+    parcels: Rc<RefCell<VecDeque<Parcel>>>,
     early: VecDeque<Parcel>,
     emptied: Rc<RefCell<Vec<Block>>>,
 }
@@ -39,8 +39,8 @@ impl Mail {
     /// Builds the dataflow. All workers must do so at the same point of their program.
     pub(crate) fn new(worker: &mut Worker) -> Mail {
         let (mut input, mut held_open) = (Input::new_with_builder(), Input::new_with_builder());
-        let arrived = Rc::new(RefCell::new(VecDeque::new()));
-        let out = Rc::clone(&arrived);
+        let parcel_queue = Rc::new(RefCell::new(VecDeque::new()));
+        let out = Rc::clone(&parcel_queue);
         let emptied = Rc::default();
         let by_address = AddressRouter(Rc::clone(&emptied));
         worker.dataflow_named::<u64, _, _>("collectives", |scope| {
@@ -50,13 +50,13 @@ impl Mail {
             });
         });
         input.advance_to(1);
-        Mail { input, _held_open: held_open, arrived, early: VecDeque::new(), emptied }
+        Mail { input, _held_open: held_open, parcels: parcel_queue, early: VecDeque::new(), emptied }
     }
 
     /// Begins a call: makes the queued parcels available again.
     pub(crate) fn begin(&mut self) {
-        let mut arrived = self.arrived.borrow_mut();
-        self.early.drain(..).rev().for_each(|parcel| arrived.push_front(parcel));
+        let mut parcels = self.parcels.borrow_mut();
+        self.early.drain(..).rev().for_each(|parcel| parcels.push_front(parcel));
     }
 
     /// Sends a parcel. It leaves this process with the worker's next step that does not wait.
@@ -73,8 +73,8 @@ impl Mail {
     /// later calls.
     pub(crate) fn next(&mut self, call: u64) -> Option<Parcel> {
         loop {
-            let mut parcel = self.arrived.borrow_mut().pop_front()?;
-            if parcel.about.call <= call {
+            let mut parcel = self.parcels.borrow_mut().pop_front()?;
+            if parcel.address.call <= call {
                 return Some(parcel);
             }
             // A queued parcel must not hold a buffer of the socket, which timely needs for the

@@ -38,9 +38,9 @@ pub struct Net<'a> {
     pub(super) worker: &'a mut Worker,
     pub(super) shared: &'a ProcessState,
     pub(super) mail: Mail,
-    pub(super) on_the_way: ParcelsInFlight,
+    pub(super) parcels_in_flight: ParcelsInFlight,
     /// Number of parcels of each worker that this one has taken and not yet acknowledged.
-    pub(super) taken: Vec<u32>,
+    pub(super) taken_parcels: Vec<u32>,
     /// Number of collective rounds so far: messages that this worker has waited for one after the
     /// other.
     pub(super) rounds: u64,
@@ -55,14 +55,14 @@ pub struct Net<'a> {
 impl<'a> Net<'a> {
     pub(super) fn new(worker: &'a mut Worker, shared: &'a ProcessState) -> Net<'a> {
         let (mail, block_bytes) = (Mail::new(worker), bytes_of_full(worker.peers()));
-        let (on_the_way, taken) = (ParcelsInFlight::new(worker.peers()), vec![0; worker.peers()]);
+        let (parcels_in_flight, taken_parcels) = (ParcelsInFlight::new(worker.peers()), vec![0; worker.peers()]);
         Net {
             memory: MemoryPool::default(),
             worker,
             shared,
             mail,
-            on_the_way,
-            taken,
+            parcels_in_flight,
+            taken_parcels,
             rounds: 0,
             block_bytes,
             spare: Vec::new(),
@@ -134,7 +134,7 @@ impl<'a> Net<'a> {
 #[derive(Default)]
 pub(super) struct Board {
     /// Values by number of call.
-    for_all: Mutex<HashMap<u64, Left>>,
+    for_all: Mutex<HashMap<u64, SharedValue>>,
     for_one: Mutex<HashMap<Label, Box<dyn Any + Send>>>,
 }
 
@@ -142,7 +142,7 @@ pub(super) struct Board {
 type Label = (u64, usize, usize);
 
 /// A value, and the number of workers that have yet to read it.
-type Left = (Arc<dyn Any + Send + Sync>, usize);
+type SharedValue = (Arc<dyn Any + Send + Sync>, usize);
 
 impl Board {
     /// Stores `value` under `call` for `readers` workers.
@@ -166,9 +166,9 @@ impl Board {
     }
 
     /// Stores rows for one worker, under their call, sender and receiver.
-    pub(crate) fn pass_on<T: Send + 'static>(&self, under: Label, rows: Vec<T>) {
+    pub(crate) fn pass_on<T: Send + 'static>(&self, label: Label, rows: Vec<T>) {
         if !rows.is_empty() {
-            self.for_one.lock().unwrap_or_else(PoisonError::into_inner).insert(under, Box::new(rows));
+            self.for_one.lock().unwrap_or_else(PoisonError::into_inner).insert(label, Box::new(rows));
         }
     }
 
@@ -176,8 +176,8 @@ impl Board {
     ///
     /// # Errors
     /// Returns [`Error::Invariant`] if the rows have another type.
-    pub(crate) fn taken_over<T: 'static>(&self, under: Label) -> Result<Vec<T>> {
-        let rows = self.for_one.lock().unwrap_or_else(PoisonError::into_inner).remove(&under);
+    pub(crate) fn taken_over<T: 'static>(&self, label: Label) -> Result<Vec<T>> {
+        let rows = self.for_one.lock().unwrap_or_else(PoisonError::into_inner).remove(&label);
         let Some(rows) = rows else { return Ok(Vec::new()) };
         let other = |_| Error::Invariant("the workers of this process are in different collective calls".into());
         rows.downcast().map(|rows| *rows).map_err(other)

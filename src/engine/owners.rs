@@ -85,12 +85,12 @@ mod tests {
     #[test]
     fn assigned_number_is_found_by_owner_and_index() {
         for peers in 1..5 {
-            let dealt = RoundRobin::new(peers);
+            let assignment = RoundRobin::new(peers);
             for number in 0..40 {
-                let owner = dealt.owner(number);
+                let owner = assignment.owner(number);
                 assert!(owner < peers);
-                assert_eq!(dealt.number(owner, dealt.index(number)), number);
-                assert!(dealt.index(number) < dealt.most(40));
+                assert_eq!(assignment.number(owner, assignment.index(number)), number);
+                assert!(assignment.index(number) < assignment.most(40));
             }
         }
     }

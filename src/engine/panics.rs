@@ -25,11 +25,11 @@ thread_local! {
 pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
-        let before = take_hook();
+        let previous_hook = take_hook();
         set_hook(Box::new(move |panic| {
             heap::end_if_for_want_of_memory(heap::message_of(panic).unwrap_or_default());
             if !note(panic) {
-                before(panic);
+                previous_hook(panic);
             }
         }));
     });

@@ -23,7 +23,7 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
 
 /// Maximum number of connections in their handshake at a time.
-const MOST_GUESTS: usize = 64;
+const MAX_GUESTS: usize = 64;
 
 /// Polling interval of the listening socket.
 const TICK: Duration = Duration::from_millis(5);
@@ -44,58 +44,60 @@ pub struct Meeting {
 /// or cluster file; [`Error::PeerLost`] with the names of the processes that are absent at the
 /// deadline; [`Error::NoThread`] if a thread cannot be started; and the error that has ended the
 /// run on a peer in the meantime.
-pub fn meet(cluster: &ClusterLayout, me: &Identity, heartbeat: &Heartbeat) -> Result<Meeting> {
-    let until = Instant::now() + cluster.deadline;
-    let process = me.process as usize;
+pub fn meet(cluster: &ClusterLayout, identity: &Identity, heartbeat: &Heartbeat) -> Result<Meeting> {
+    let deadline = Instant::now() + cluster.deadline;
+    let process = identity.process as usize;
     let listener = match process + 1 < cluster.processes() {
-        true => Some(listen(&cluster.addresses[process], &cluster.key, until)?),
+        true => Some(listen(&cluster.addresses[process], &cluster.key, deadline)?),
         false => None,
     };
 
     let (send, news) = channel();
     for (to, address) in cluster.addresses.iter().enumerate().take(process) {
         let dialer = Dialer {
-            me: *me,
+            identity: *identity,
             key: cluster.key.clone(),
             to: to as u32,
             address: address.clone(),
-            until,
+            deadline,
             news: send.clone(),
         };
         threads::start(move || dialer.dial_all())?;
     }
-    let lobby = Lobby { cluster, me, heartbeat, listener, send, guests: BTreeMap::new(), places: Arc::default() };
-    lobby.wait(until, &news)
+    let lobby = Lobby { cluster, identity, heartbeat, listener, send, guests: BTreeMap::new(), places: Arc::default() };
+    lobby.wait(deadline, &news)
 }
 
 /// Resolves `host:port` to its current socket addresses. Names of pods and nodes may become
 /// resolvable only after this process has started.
 fn resolve(address: &str, key: &ClusterKey) -> std::result::Result<Vec<SocketAddr>, Miss> {
-    let resolved: Vec<SocketAddr> = address
+    let socket_addresses: Vec<SocketAddr> = address
         .to_socket_addrs()
-        .map_err(|cause| Miss::Again(format!("{cause}; check the name, and that DNS resolves it")))?
+        .map_err(|cause| Miss::Transient(format!("{cause}; check the name, and that DNS resolves it")))?
         .collect();
-    match resolved.iter().find(|resolved| key.is_none() && !resolved.ip().is_loopback()) {
+    match socket_addresses.iter().find(|resolved| key.is_none() && !resolved.ip().is_loopback()) {
         Some(open) => Err(Miss::Final(Error::Handshake(format!(
             "address {address} is {open}, which is not loopback; set key_file in the cluster file"
         )))),
-        None => Ok(resolved),
+        None => Ok(socket_addresses),
     }
 }
 
 /// Listens on this process's own address, and waits until its name can be resolved.
-fn listen(address: &str, key: &ClusterKey, until: Instant) -> Result<TcpListener> {
-    let resolved = loop {
+fn listen(address: &str, key: &ClusterKey, deadline: Instant) -> Result<TcpListener> {
+    let socket_addresses = loop {
         match resolve(address, key) {
             Ok(resolved) => break resolved,
-            Err(Miss::Taken(error) | Miss::Final(error)) => return Err(error),
-            Err(Miss::Again(_)) if Instant::now() < until => std::thread::sleep(Duration::from_millis(250)),
-            Err(Miss::Again(reason)) => return Err(Error::Handshake(format!("cannot listen on {address}: {reason}"))),
+            Err(Miss::PlaceTaken(error) | Miss::Final(error)) => return Err(error),
+            Err(Miss::Transient(_)) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(250)),
+            Err(Miss::Transient(reason)) => {
+                return Err(Error::Handshake(format!("cannot listen on {address}: {reason}")));
+            }
         }
     };
-    let resolved = if key.is_none() { resolved } else { open_to_others(address, resolved) };
+    let socket_addresses = if key.is_none() { socket_addresses } else { open_to_others(address, socket_addresses) };
     let bind = || {
-        let listener = TcpListener::bind(&resolved[..])?;
+        let listener = TcpListener::bind(&socket_addresses[..])?;
         listener.set_nonblocking(true)?;
         Ok(listener)
     };
@@ -117,16 +119,16 @@ fn listen(address: &str, key: &ClusterKey, until: Instant) -> Result<TcpListener
 /// Returns the socket addresses to listen on. If the name of this machine resolves only to
 /// loopback, as on some systems, they are all addresses of the machine, because other processes
 /// could not connect otherwise.
-fn open_to_others(address: &str, mut resolved: Vec<SocketAddr>) -> Vec<SocketAddr> {
-    if !is_loopback(address) && resolved.iter().all(|one| one.ip().is_loopback()) {
-        for one in &mut resolved {
-            match one {
+fn open_to_others(address: &str, mut socket_addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    if !is_loopback(address) && socket_addresses.iter().all(|one| one.ip().is_loopback()) {
+        for socket_address in &mut socket_addresses {
+            match socket_address {
                 SocketAddr::V4(one) => one.set_ip(Ipv4Addr::UNSPECIFIED),
                 SocketAddr::V6(one) => one.set_ip(Ipv6Addr::UNSPECIFIED),
             }
         }
     }
-    resolved
+    socket_addresses
 }
 
 /// Messages from the threads of a rendezvous.
@@ -140,7 +142,7 @@ enum News {
     /// Guest number `guest` has left its handshake.
     Left { guest: u64 },
     /// A process arrived whose number has already joined.
-    Twice(u32),
+    Duplicate(u32),
     /// A connection was refused.
     Refused { claims: Option<u32>, reason: String },
 }
@@ -148,7 +150,7 @@ enum News {
 /// Listening side of the rendezvous, which collects the messages of all threads.
 struct Lobby<'a> {
     cluster: &'a ClusterLayout,
-    me: &'a Identity,
+    identity: &'a Identity,
     heartbeat: &'a Heartbeat,
     listener: Option<TcpListener>,
     send: Sender<News>,
@@ -159,25 +161,25 @@ struct Lobby<'a> {
 }
 
 impl Lobby<'_> {
-    fn wait(mut self, until: Instant, news: &Receiver<News>) -> Result<Meeting> {
+    fn wait(mut self, deadline: Instant, news: &Receiver<News>) -> Result<Meeting> {
         let processes = self.cluster.processes();
         let mut sockets: Vec<Option<(TcpStream, Session)>> = (0..processes).map(|_| None).collect();
         let mut watched = vec![false; processes];
         let mut reasons: BTreeMap<u32, String> = BTreeMap::new();
-        let mut twice = BTreeSet::new();
+        let mut duplicates = BTreeSet::new();
         let mut strangers = 0;
         let mut guests_so_far = 0;
         loop {
             self.heartbeat.check()?;
-            let here = self.me.process as usize;
-            let absent = |&process: &usize| process != here && (sockets[process].is_none() || !watched[process]);
+            let own_process = self.identity.process as usize;
+            let absent = |&process: &usize| process != own_process && (sockets[process].is_none() || !watched[process]);
             let missing: Vec<usize> = (0..processes).filter(absent).collect();
             if missing.is_empty() {
                 return Ok(Meeting { sockets, strangers });
             }
             // Checked after `missing`, so that a peer that joins at the deadline still counts.
-            if Instant::now() >= until {
-                return Err(self.absent(&missing, &reasons, &twice));
+            if Instant::now() >= deadline {
+                return Err(self.absent(&missing, &reasons, &duplicates));
             }
             self.welcome(&mut guests_so_far);
 
@@ -193,7 +195,12 @@ impl Lobby<'_> {
                         match purpose {
                             ConnectionPurpose::Data => sockets[place] = Some((stream, session)),
                             ConnectionPurpose::Heartbeat => {
-                                self.heartbeat.watch(&peer, stream, &session, (self.me.process as usize, place))?;
+                                self.heartbeat.watch(
+                                    &peer,
+                                    stream,
+                                    &session,
+                                    (self.identity.process as usize, place),
+                                )?;
                                 watched[place] = true;
                             }
                         }
@@ -205,9 +212,9 @@ impl Lobby<'_> {
                     News::Left { guest } => {
                         self.guests.remove(&guest);
                     }
-                    News::Twice(process) => {
+                    News::Duplicate(process) => {
                         strangers += 1;
-                        twice.insert(process);
+                        duplicates.insert(process);
                     }
                     News::Refused { claims, reason } => {
                         strangers += 1;
@@ -228,7 +235,7 @@ impl Lobby<'_> {
     fn welcome(&mut self, guests_so_far: &mut u64) {
         // Limited to as many as may wait, so that a flood of connections does not keep the loop
         // from authenticated peers.
-        for _ in 0..MOST_GUESTS {
+        for _ in 0..MAX_GUESTS {
             // An error concerns only one connection, or a temporary lack of file descriptors. Peers
             // dial again.
             let Some(Ok((stream, _))) = self.listener.as_ref().map(TcpListener::accept) else { return };
@@ -236,21 +243,21 @@ impl Lobby<'_> {
             *guests_so_far += 1;
             let Ok(handle) = stream.set_nonblocking(false).and_then(|()| stream.try_clone()) else { continue };
             self.guests.insert(guest, handle);
-            if self.guests.len() > MOST_GUESTS
+            if self.guests.len() > MAX_GUESTS
                 && let Some((_, oldest)) = self.guests.pop_first()
             {
                 let _ = oldest.shutdown(Shutdown::Both);
             }
-            let (me, key, send, places) =
-                (*self.me, self.cluster.key.clone(), self.send.clone(), Arc::clone(&self.places));
+            let (identity, key, send, places) =
+                (*self.identity, self.cluster.key.clone(), self.send.clone(), Arc::clone(&self.places));
             let started = threads::start(move || {
-                let arrival = accept(&stream, &me, &key, |who, _| admit(&me, who, &places));
+                let arrival = accept(&stream, &identity, &key, |who, _| admit(&identity, who, &places));
                 let item = match arrival {
-                    Arrival::Joined(who, purpose, session) => {
-                        News::Joined { process: who.process, purpose, stream, session }
+                    Arrival::Joined(peer, purpose, session) => {
+                        News::Joined { process: peer.process, purpose, stream, session }
                     }
                     Arrival::Conflict(error) => News::Failed(error),
-                    Arrival::Twice(process) => News::Twice(process),
+                    Arrival::Duplicate(process) => News::Duplicate(process),
                     Arrival::Stranger { claims, reason } => News::Refused { claims, reason },
                 };
                 // The send fails if the processes have already met or given up. Then the message is
@@ -265,9 +272,9 @@ impl Lobby<'_> {
 
     /// Returns the error that names the processes that did not join, with the known reasons. A
     /// wrong key is reported as an error of configuration.
-    fn absent(&self, missing: &[usize], reasons: &BTreeMap<u32, String>, twice: &BTreeSet<u32>) -> Error {
+    fn absent(&self, missing: &[usize], reasons: &BTreeMap<u32, String>, duplicates: &BTreeSet<u32>) -> Error {
         let mut wrong_key = false;
-        let each: Vec<String> = missing
+        let process_lines: Vec<String> = missing
             .iter()
             .map(|&process| match reasons.get(&(process as u32)) {
                 Some(reason) => {
@@ -278,8 +285,8 @@ impl Lobby<'_> {
             })
             .collect();
         let seconds = self.cluster.deadline.as_secs_f32();
-        let mut line = format!("{} did not join within {seconds} s", each.join(", "));
-        for process in twice {
+        let mut line = format!("{} did not join within {seconds} s", process_lines.join(", "));
+        for process in duplicates {
             line += &format!("; process {process} was started twice");
         }
         match wrong_key {
@@ -296,12 +303,12 @@ const WRONG_KEY: &str = "a program claimed to be it, but ";
 
 /// Assigns a process to its place unless another start of it has taken that. Data and heartbeat
 /// must come from the same start.
-fn admit(me: &Identity, who: &Identity, places: &Mutex<HashMap<u32, [u8; 16]>>) -> bool {
-    if who.process <= me.process || who.process >= me.processes {
+fn admit(identity: &Identity, peer: &Identity, places: &Mutex<HashMap<u32, [u8; 16]>>) -> bool {
+    if peer.process <= identity.process || peer.process >= identity.processes {
         return false;
     }
     let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
-    *places.entry(who.process).or_insert(who.incarnation) == who.incarnation
+    *places.entry(peer.process).or_insert(peer.incarnation) == peer.incarnation
 }
 
 /// Configures a socket so that the kernel reports a peer that is gone, and sends small messages
@@ -321,15 +328,15 @@ fn prepare(stream: &TcpStream, deadline: Duration) -> io::Result<()> {
 /// Time within which the peers notice that a process was killed during the rendezvous. A process
 /// that is restarted under the same number keeps dialing for this time, and joins when its peers
 /// restart, too.
-const IS_NOTICED: Duration = Duration::from_secs(2);
+const NOTICE_TIME: Duration = Duration::from_secs(2);
 
 /// Dialing side of the rendezvous, towards one process.
 struct Dialer {
-    me: Identity,
+    identity: Identity,
     key: ClusterKey,
     to: u32,
     address: String,
-    until: Instant,
+    deadline: Instant,
     news: Sender<News>,
 }
 
@@ -338,24 +345,26 @@ impl Dialer {
     /// deadline.
     fn dial_all(self) {
         // A place that is taken may belong to a process that was just killed, so it is final only
-        // after `IS_NOTICED`.
+        // after `NOTICE_TIME`.
         let mut taken_since: Option<Instant> = None;
         for purpose in [ConnectionPurpose::Data, ConnectionPurpose::Heartbeat] {
             let mut pause = Duration::from_millis(5);
-            while Instant::now() < self.until {
+            while Instant::now() < self.deadline {
                 let item = match self.dial_once(purpose) {
                     Ok((stream, session)) => News::Joined { process: self.to, purpose, stream, session },
-                    Err(Miss::Taken(error)) if taken_since.get_or_insert_with(Instant::now).elapsed() < IS_NOTICED => {
+                    Err(Miss::PlaceTaken(error))
+                        if taken_since.get_or_insert_with(Instant::now).elapsed() < NOTICE_TIME =>
+                    {
                         News::Unreachable { process: self.to, reason: error.to_string() }
                     }
-                    Err(Miss::Taken(error) | Miss::Final(error)) => News::Failed(error),
-                    Err(Miss::Again(reason)) => News::Unreachable { process: self.to, reason },
+                    Err(Miss::PlaceTaken(error) | Miss::Final(error)) => News::Failed(error),
+                    Err(Miss::Transient(reason)) => News::Unreachable { process: self.to, reason },
                 };
-                let again = matches!(item, News::Unreachable { .. });
+                let is_retry = matches!(item, News::Unreachable { .. });
                 if matches!(item, News::Failed(_)) | self.news.send(item).is_err() {
                     return;
                 }
-                if !again {
+                if !is_retry {
                     break;
                 }
                 std::thread::sleep(pause);
@@ -365,15 +374,15 @@ impl Dialer {
     }
 
     fn dial_once(&self, purpose: ConnectionPurpose) -> std::result::Result<(TcpStream, Session), Miss> {
-        let patience = self.until.saturating_duration_since(Instant::now()).clamp(TICK, Duration::from_secs(5));
-        let mut last = Miss::Again("its name has no address in DNS".to_string());
+        let patience = self.deadline.saturating_duration_since(Instant::now()).clamp(TICK, Duration::from_secs(5));
+        let mut last = Miss::Transient("its name has no address in DNS".to_string());
         for address in resolve(&self.address, &self.key)? {
             match TcpStream::connect_timeout(&address, patience) {
                 Ok(stream) => {
-                    let session = dial(&stream, &self.me, &self.key, purpose, self.to, &self.address)?;
+                    let session = dial(&stream, &self.identity, &self.key, purpose, self.to, &self.address)?;
                     return Ok((stream, session));
                 }
-                Err(cause) => last = Miss::Again(cause.to_string()),
+                Err(cause) => last = Miss::Transient(cause.to_string()),
             }
         }
         Err(last)
@@ -390,7 +399,7 @@ mod tests {
 
     #[test]
     fn unresolved_name_is_resolved_again_later() {
-        let Err(Miss::Again(reason)) = resolve("nobody.invalid:2101", &ClusterKey::none()) else {
+        let Err(Miss::Transient(reason)) = resolve("nobody.invalid:2101", &ClusterKey::none()) else {
             panic!("it has an address")
         };
         assert!(reason.contains("check the name"), "{reason}");
@@ -399,10 +408,10 @@ mod tests {
 
     #[test]
     fn host_name_that_resolves_to_its_own_loopback_listens_on_all_interfaces() {
-        let own = open_to_others("node-1:2101", addresses(&["127.0.1.1:2101", "[::1]:2101"]));
-        assert_eq!(own, addresses(&["0.0.0.0:2101", "[::]:2101"]));
-        for (address, known) in [("localhost:2101", "127.0.0.1:2101"), ("node-1:2101", "10.0.0.1:2101")] {
-            assert_eq!(open_to_others(address, addresses(&[known])), addresses(&[known]));
+        let listen_addresses = open_to_others("node-1:2101", addresses(&["127.0.1.1:2101", "[::1]:2101"]));
+        assert_eq!(listen_addresses, addresses(&["0.0.0.0:2101", "[::]:2101"]));
+        for (address, resolved_address) in [("localhost:2101", "127.0.0.1:2101"), ("node-1:2101", "10.0.0.1:2101")] {
+            assert_eq!(open_to_others(address, addresses(&[resolved_address])), addresses(&[resolved_address]));
         }
     }
 }

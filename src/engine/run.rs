@@ -16,7 +16,7 @@ use timely::communication::initialize::Hooks;
 use timely::worker::Worker;
 use timely::{CommunicationConfig, WorkerConfig};
 
-use super::buffers::{ANY, need, refill};
+use super::buffers::{ANY_LENGTH, need, refill};
 use super::cluster_file::ClusterLayout;
 use super::handshake::Identity;
 use super::heartbeat::Heartbeat;
@@ -51,17 +51,17 @@ pub fn run<T: Send + 'static>(
     run_as(cluster, &Identity::new(cluster, process, job_digest), program)
 }
 
-/// Runs `program` like [`run`], for a process with the identity `me`. Its list of addresses may
+/// Runs `program` like [`run`], for a process with this `identity`. Its list of addresses may
 /// differ from those of the other processes.
 fn run_as<T: Send + 'static>(
     cluster: &ClusterLayout,
-    me: &Identity,
+    identity: &Identity,
     program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
 ) -> Result<Vec<T>> {
     let heartbeat = Heartbeat::start(cluster.deadline)?;
     let state = heartbeat.state();
-    interrupt::note(me.process as usize, cluster.processes(), &state);
-    let results = contain(|| run_together(cluster, me, &heartbeat, program)).and_then(|result| result);
+    interrupt::note(identity.process as usize, cluster.processes(), &state);
+    let results = contain(|| run_together(cluster, identity, &heartbeat, program)).and_then(|result| result);
     if let Err(error) = &results {
         heartbeat.stop(error.clone());
     }
@@ -72,14 +72,14 @@ fn run_as<T: Send + 'static>(
 
 fn run_together<T: Send + 'static>(
     cluster: &ClusterLayout,
-    me: &Identity,
+    identity: &Identity,
     heartbeat: &Heartbeat,
     program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
 ) -> Result<Vec<T>> {
-    let (builders, network, strangers) = connect(cluster, me, heartbeat)?;
+    let (builders, network, strangers) = connect(cluster, identity, heartbeat)?;
     let shared = ProcessState {
         stop: heartbeat.state(),
-        process: me.process as usize,
+        process: identity.process as usize,
         processes: cluster.processes(),
         workers: cluster.workers,
         strangers,
@@ -101,11 +101,11 @@ fn run_together<T: Send + 'static>(
 
 /// Runs the program on one worker. Its error ends the run on all workers.
 fn work<T>(worker: &mut Worker, shared: &ProcessState, program: &impl Fn(&mut Net) -> Result<T>) -> Result<T> {
-    need(ANY);
+    need(ANY_LENGTH);
     let program = || {
         let mut net = Net::new(worker, shared);
-        let made = program(&mut net)?;
-        net.end().map(|()| made)
+        let result = program(&mut net)?;
+        net.end().map(|()| result)
     };
     let result = contain(program).and_then(|result| result);
     if let Err(error) = &result {
@@ -169,7 +169,7 @@ impl Network {
 
 fn connect(
     cluster: &ClusterLayout,
-    me: &Identity,
+    identity: &Identity,
     heartbeat: &Heartbeat,
 ) -> Result<(Vec<AllocatorBuilder>, Network, usize)> {
     let workers = cluster.workers;
@@ -180,20 +180,20 @@ fn connect(
     }
 
     open_files::raise_limit(cluster.processes() - 1)?;
-    let process = me.process as usize;
-    let Meeting { sockets: met, strangers } = meet(cluster, me, heartbeat)?;
+    let process = identity.process as usize;
+    let Meeting { sockets: connections, strangers } = meet(cluster, identity, heartbeat)?;
     let broken = |cause: std::io::Error| {
         Error::PeerLost(format!("a connection broke before the run began: {cause}; start all processes again"))
     };
     let mut sockets = Vec::new();
     let mut links = Vec::new();
-    for (there, connection) in met.into_iter().enumerate() {
+    for (peer, connection) in connections.into_iter().enumerate() {
         links.push(match connection {
             None => None,
             Some((socket, session)) => {
                 sockets.push(socket.try_clone().map_err(broken)?);
-                let name = format!("process {there} at {} (data connection)", cluster.addresses[there]);
-                Some(PeerLink::new(socket, &session, (process, there), &name, heartbeat.state()).map_err(broken)?)
+                let name = format!("process {peer} at {} (data connection)", cluster.addresses[peer]);
+                Some(PeerLink::new(socket, &session, (process, peer), &name, heartbeat.state()).map_err(broken)?)
             }
         });
     }

@@ -29,14 +29,14 @@ pub(super) enum RunPhase {
 #[derive(Debug)]
 pub(super) struct Stop {
     phase: Mutex<RunPhase>,
-    changed: Condvar,
+    condition: Condvar,
     stopped: AtomicBool,
 }
 
 impl Stop {
     /// Returns the state of a run that begins.
     pub(crate) fn new() -> Stop {
-        Stop { phase: Mutex::new(RunPhase::Running), changed: Condvar::new(), stopped: AtomicBool::new(false) }
+        Stop { phase: Mutex::new(RunPhase::Running), condition: Condvar::new(), stopped: AtomicBool::new(false) }
     }
 
     /// Ends the run with `error`, unless it has already ended. Returns true if it was running.
@@ -46,7 +46,7 @@ impl Stop {
         if running {
             *phase = RunPhase::Stopped(error);
             self.stopped.store(true, Ordering::Release);
-            self.changed.notify_all();
+            self.condition.notify_all();
         }
         running
     }
@@ -64,7 +64,7 @@ impl Stop {
         let mut phase = self.lock();
         if matches!(*phase, RunPhase::Running) {
             *phase = RunPhase::Over;
-            self.changed.notify_all();
+            self.condition.notify_all();
         }
     }
 
@@ -86,14 +86,14 @@ impl Stop {
 
     /// Waits until the run has ended, at most `patience`, and returns its phase.
     pub(crate) fn wait(&self, patience: Duration) -> RunPhase {
-        let until = Instant::now() + patience;
+        let deadline = Instant::now() + patience;
         let mut phase = self.lock();
         while matches!(*phase, RunPhase::Running) {
-            let left = until.saturating_duration_since(Instant::now());
+            let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            phase = self.changed.wait_timeout(phase, left).unwrap_or_else(|poison| poison.into_inner()).0;
+            phase = self.condition.wait_timeout(phase, left).unwrap_or_else(|poison| poison.into_inner()).0;
         }
         phase.clone()
     }

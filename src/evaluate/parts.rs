@@ -8,7 +8,7 @@ use super::truth::CommonPages;
 use webtwin_core::clusters::union_find::UnionFind;
 
 /// Minimum number of pages that have a copy in a connected part.
-const FEWEST: u64 = 10;
+const MIN_PAGES: u64 = 10;
 
 /// Copies and connected parts of the known pages. All lists except `parts` are indexed by page.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(super) fn connected_parts(known: &CommonPages, links: &[LinkRow]) -> Parts {
     let (mut numbers, mut parts) = (HashMap::new(), Vec::new());
     let part = (0..pages.len()).map(|at| {
         let copy = copy(at)?;
-        let &pages = copied.get(&labels[at]).filter(|&&pages| pages >= FEWEST)?;
+        let &pages = copied.get(&labels[at]).filter(|&&pages| pages >= MIN_PAGES)?;
         Some(*numbers.entry(labels[at]).or_insert_with(|| {
             parts.push((copy, pages));
             parts.len() as u32 - 1

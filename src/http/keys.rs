@@ -6,7 +6,7 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::key_file::check_private;
 
 /// Minimum length of a key in bytes.
-const SHORTEST: usize = 32;
+const MIN_KEY_BYTES: usize = 32;
 
 /// Names of clients, and their keys.
 #[derive(Default)]
@@ -28,12 +28,12 @@ impl Keys {
                 continue;
             }
             match line.split_once(char::is_whitespace).map(|(name, key)| (name, key.trim())) {
-                Some((name, key)) if key.len() >= SHORTEST && key.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                Some((name, key)) if key.len() >= MIN_KEY_BYTES && key.bytes().all(|byte| byte.is_ascii_graphic()) => {
                     keys.push((name.to_string(), key.as_bytes().to_vec()));
                 }
                 _ => {
                     return Err(wrong(format!(
-                        "line {number} must be NAME KEY, the key of {SHORTEST} visible ASCII characters or more; \
+                        "line {number} must be NAME KEY, the key of {MIN_KEY_BYTES} visible ASCII characters or more; \
                          make one with: head -c 32 /dev/urandom | base64"
                     )));
                 }

@@ -35,7 +35,7 @@ pub use self::places::{ConnectionPhase, ConnectionSlot};
 pub use self::problem::Problem;
 
 /// Maximum number of connections that wait to be accepted.
-const WAITING: i32 = 4096;
+const MAX_WAITING: i32 = 4096;
 
 /// Address of a service, its clients, and its limits.
 #[derive(Debug, Clone)]
@@ -151,7 +151,7 @@ impl Front {
         self.address = listener.local_addr().map_err(refuse)?;
         // The standard library listens with a queue of 128 connections. Clients beyond it would
         // wait for seconds.
-        SockRef::from(&listener).listen(WAITING).map_err(refuse)?;
+        SockRef::from(&listener).listen(MAX_WAITING).map_err(refuse)?;
         listener.set_nonblocking(true).map_err(refuse)?;
         self.names = gate::names(self.address, &self.settings.hosts);
         Ok(listener)

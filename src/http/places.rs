@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::ServiceLimits;
 
 /// Clients that have not been admitted keep one place in this number of places.
-const FOR_STRANGERS: usize = 4;
+const STRANGER_DIVISOR: usize = 4;
 
 /// State of a connection: the event for which it waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl ConnectionSlots {
         let mut table = self.lock();
         if table.connections.len() >= self.limits.connections {
             let strangers = table.connections.values().filter(|one| !one.is_let_in).count();
-            let strangers_first = strangers * FOR_STRANGERS >= self.limits.connections;
+            let strangers_first = strangers * STRANGER_DIVISOR >= self.limits.connections;
             if !table.displace(|_| true, strangers_first) {
                 return None;
             }

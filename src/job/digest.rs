@@ -61,11 +61,13 @@ impl JobDigest {
         let mut input = job.input.clone();
         // The set of inputs and the allowed number of bad records change no record.
         (input.urls, input.originals, input.max_bad, input.limits.window_bytes) = (Vec::new(), Vec::new(), 0.0, 0);
-        let of_texts = (&job.links, &job.chunks, &job.simhash);
-        let of_measure = (job.kind, job.similar.by, &job.signatures, &job.minhash);
+        let text_settings = (&job.links, &job.chunks, &job.simhash);
+        let measure_settings = (job.kind, job.similar.by, &job.signatures, &job.minhash);
         let mut hash = Sha256::new();
         hash.update(READING);
-        hash.update(serde_json::to_string(&(input, of_texts, of_measure)).expect("settings are plain values"));
+        hash.update(
+            serde_json::to_string(&(input, text_settings, measure_settings)).expect("settings are plain values"),
+        );
         hash.update(job.chunks.recipe());
         hash.update(job.simhash.recipe());
         hash.update(job.minhash.recipe());
@@ -98,13 +100,17 @@ mod tests {
         assert_eq!(JobDigest::from_job(&job), JobDigest::from_job(&other));
         other.overlap.min_shared += 1;
         assert_ne!(JobDigest::from_job(&job), JobDigest::from_job(&other));
-        let mut pinned = job.clone();
-        pinned.keep.pins_sha256 = "1".into();
+        let mut pinned_job = job.clone();
+        pinned_job.keep.pins_sha256 = "1".into();
         let mut parted = job.clone();
         parted.pairs.apart_sha256 = "1".into();
-        let mut given = job.clone();
-        given.pairs.from_sha256 = "1".into();
-        assert!([&pinned, &parted, &given].iter().all(|other| JobDigest::from_job(&job) != JobDigest::from_job(other)));
+        let mut sampled_job = job.clone();
+        sampled_job.pairs.from_sha256 = "1".into();
+        assert!(
+            [&pinned_job, &parted, &sampled_job]
+                .iter()
+                .all(|other| JobDigest::from_job(&job) != JobDigest::from_job(other))
+        );
     }
 
     #[test]

@@ -4,18 +4,19 @@
 use toml::{Table, Value};
 
 use super::quantity::quantity;
-use super::settings::{FORMER, Job, JobKind, Measure, MergeCondition, OverlapSettings, RecordLimits, Unit};
+use super::settings::{FORMER_SETTINGS, Job, JobKind, Measure, MergeCondition, OverlapSettings, RecordLimits, Unit};
 use webtwin_base::error::{Error, Result};
 
 /// Settings that are set when the job is created and that have no defaults.
-const FILLED_IN: [(&str, &str); 3] = [("pairs", "from_sha256"), ("pairs", "apart_sha256"), ("keep", "pins_sha256")];
+const SETTINGS_WITHOUT_DEFAULT: [(&str, &str); 3] =
+    [("pairs", "from_sha256"), ("pairs", "apart_sha256"), ("keep", "pins_sha256")];
 
 /// Suffix of settings in bytes, whose values may have a unit.
 const BYTES: &str = "_bytes";
 
 /// Minimum address space of a helper process in bytes. The process maps the program, and the stack
 /// for reading documents.
-const LEAST_PRINTED_BYTES: u64 = 256 << 20;
+const MIN_PRINTED_BYTES: u64 = 256 << 20;
 
 /// Resolves a job from the text of a job file (which may be empty) and `KEY=VALUE` settings that
 /// override it, in order.
@@ -39,19 +40,19 @@ const LEAST_PRINTED_BYTES: u64 = 256 << 20;
 /// ```
 pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
     let mut tree = Table::try_from(Job::default()).expect("the defaults are plain values");
-    for (section, key) in FILLED_IN {
+    for (section, key) in SETTINGS_WITHOUT_DEFAULT {
         tree[section].as_table_mut().expect("it is a section").insert(key.into(), Value::String(String::new()));
     }
-    let mut given: Table = text.parse().map_err(|cause| no_toml(file, text, &cause))?;
+    let mut settings: Table = text.parse().map_err(|cause| no_toml(file, text, &cause))?;
     let mut sets = sets.iter().map(|set| parse_set(set)).collect::<Result<Vec<Table>>>()?;
     let typed = sets.clone();
     // A preset must be applied before all other settings, so it is extracted from both sources
     // first.
-    let asked = sets.iter_mut().rev().find_map(|set| set.remove("preset"));
-    if let Some(name) = asked.or(given.remove("preset")) {
+    let preset_name = sets.iter_mut().rev().find_map(|set| set.remove("preset"));
+    if let Some(name) = preset_name.or(settings.remove("preset")) {
         overlay(&mut tree, preset(&name, file)?, "", file)?;
     }
-    overlay(&mut tree, given, "", file)?;
+    overlay(&mut tree, settings, "", file)?;
     for set in sets {
         overlay(&mut tree, set, "", "--set")?;
     }
@@ -111,8 +112,8 @@ const PRESETS: [(&str, &str); 8] = [
 ];
 
 fn preset(name: &Value, file: &str) -> Result<Table> {
-    let found = PRESETS.iter().find(|(known, _)| name.as_str() == Some(known));
-    let Some(&(_, text)) = found else {
+    let named_preset = PRESETS.iter().find(|(known, _)| name.as_str() == Some(known));
+    let Some(&(_, text)) = named_preset else {
         return Err(Error::Setting {
             file: file.into(),
             setting: "preset".into(),
@@ -149,9 +150,9 @@ fn parse_set(set: &str) -> Result<Table> {
 
 /// Returns the error for a text that is not TOML, with its position.
 fn no_toml(file: &str, text: &str, cause: &toml::de::Error) -> Error {
-    let before = &text[..cause.span().map_or(0, |span| span.start.min(text.len()))];
+    let preceding = &text[..cause.span().map_or(0, |span| span.start.min(text.len()))];
     let (line, column) =
-        (before.matches('\n').count() + 1, before.chars().rev().take_while(|c| *c != '\n').count() + 1);
+        (preceding.matches('\n').count() + 1, preceding.chars().rev().take_while(|c| *c != '\n').count() + 1);
     Error::Usage(format!(
         "{file}: line {line}, column {column}: not valid TOML: {}",
         cause.message().replace('\n', " ")
@@ -162,13 +163,14 @@ fn no_toml(file: &str, text: &str, cause: &toml::de::Error) -> Error {
 /// trying each given value alone on top of the defaults.
 fn wrong_value(file: &str, sets: &[Table], tree: &Table, cause: &toml::de::Error) -> Error {
     let defaults = Table::try_from(Job::default()).expect("the defaults are plain values");
-    let alone = leaves(tree, "").into_iter().find_map(|(name, value)| {
-        let mut one = defaults.clone();
-        *at(&mut one, &name)? = value.clone();
-        let cause = one.try_into::<Job>().err()?.message().to_string();
+    let wrong_setting = leaves(tree, "").into_iter().find_map(|(name, value)| {
+        let mut candidate = defaults.clone();
+        *at(&mut candidate, &name)? = value.clone();
+        let cause = candidate.try_into::<Job>().err()?.message().to_string();
         Some((name, value.to_string(), cause))
     });
-    let (setting, got, cause) = alone.unwrap_or_else(|| ("a setting".into(), "invalid".into(), cause.message().into()));
+    let (setting, got, cause) =
+        wrong_setting.unwrap_or_else(|| ("a setting".into(), "invalid".into(), cause.message().into()));
     let typed = sets.iter().any(|set| at(&mut set.clone(), &setting).is_some());
     // The message of serde is "unknown variant `x`, expected one of ..."
     let must_be = cause.split_once(", expected ").map_or(cause.as_str(), |(_, expected)| expected).to_string();
@@ -177,11 +179,11 @@ fn wrong_value(file: &str, sets: &[Table], tree: &Table, cause: &toml::de::Error
 
 /// Returns the values in a tree with their dotted names.
 fn leaves<'t>(tree: &'t Table, prefix: &str) -> Vec<(String, &'t Value)> {
-    let below = |(key, value): (&String, &'t Value)| match value {
+    let subtree_leaves = |(key, value): (&String, &'t Value)| match value {
         Value::Table(table) => leaves(table, &format!("{prefix}{key}.")),
         value => vec![(format!("{prefix}{key}"), value)],
     };
-    tree.iter().flat_map(below).collect()
+    tree.iter().flat_map(subtree_leaves).collect()
 }
 
 /// Returns the value with a dotted name in a tree.
@@ -192,18 +194,18 @@ fn at<'t>(tree: &'t mut Table, name: &str) -> Option<&'t mut Value> {
     }
 }
 
-fn overlay(tree: &mut Table, given: Table, prefix: &str, file: &str) -> Result<()> {
-    for (key, value) in given {
+fn overlay(tree: &mut Table, settings: Table, prefix: &str, file: &str) -> Result<()> {
+    for (key, value) in settings {
         let name = format!("{prefix}{key}");
-        let Some(known) = tree.get_mut(&key) else {
+        let Some(default_value) = tree.get_mut(&key) else {
             let nearest = tree.keys().min_by_key(|known| strsim::damerau_levenshtein(known, &key));
-            let what = match FORMER.iter().find(|former| former.0 == name) {
+            let what = match FORMER_SETTINGS.iter().find(|former| former.0 == name) {
                 Some(_) => "a former setting; see CHANGELOG.md for its replacement".into(),
                 None => format!("not a setting; the nearest is {prefix}{}", nearest.map_or("", |known| known)),
             };
             return Err(Error::Usage(format!("{file}: {name} is {what}")));
         };
-        *known = match (&mut *known, value) {
+        *default_value = match (&mut *default_value, value) {
             (Value::Table(inner), Value::Table(value)) => {
                 overlay(inner, value, &format!("{name}."), file)?;
                 continue;
@@ -221,12 +223,12 @@ fn overlay(tree: &mut Table, given: Table, prefix: &str, file: &str) -> Result<(
             // A single name is accepted as a list with one element.
             (Value::Array(_), Value::String(one)) => Value::Array(vec![Value::String(one)]),
             (known, value) if known.type_str() == value.type_str() => value,
-            (known, value) => {
+            (default_value, value) => {
                 return Err(Error::Setting {
                     file: file.into(),
                     setting: name,
                     got: format!("{value} ({})", value.type_str()),
-                    must_be: format!("of type {}", known.type_str()),
+                    must_be: format!("of type {}", default_value.type_str()),
                 });
             }
         };
@@ -256,8 +258,8 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if printed_seconds == 0 {
         return refuse("input.limits.printed_seconds", "0".into(), "at least 1 second");
     }
-    if printed_bytes < LEAST_PRINTED_BYTES {
-        let must_be = format!("at least {LEAST_PRINTED_BYTES} bytes, which the reader itself needs");
+    if printed_bytes < MIN_PRINTED_BYTES {
+        let must_be = format!("at least {MIN_PRINTED_BYTES} bytes, which the reader itself needs");
         return refuse("input.limits.printed_bytes", printed_bytes.to_string(), &must_be);
     }
     // With k = 64 all pages would be near, because a simhash has at most 64 bits.
@@ -429,7 +431,7 @@ mod tests {
     #[test]
     fn every_former_setting_has_a_value_and_is_no_longer_a_setting() {
         let defaults = serde_json::to_value(Job::default()).unwrap();
-        for (name, value) in FORMER {
+        for (name, value) in FORMER_SETTINGS {
             assert!(serde_json::from_str::<serde_json::Value>(value).is_ok(), "{name}");
             assert_eq!(defaults.pointer(&format!("/{}", name.replace('.', "/"))), None, "{name}");
         }

@@ -18,7 +18,7 @@ const PREFIXES: [&str; 4] = ["k", "m", "g", "t"];
 /// assert!(quantity("-1").is_err());
 /// ```
 pub fn quantity(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is not a number; write one such as 1000000, 1e6, 8G or 512MB");
+    let malformed = || format!("{text:?} is not a number; write one such as 1000000, 1e6, 8G or 512MB");
     let lower = text.trim().to_ascii_lowercase();
     let lower = lower.strip_suffix('b').unwrap_or(&lower);
     if let Ok(number) = lower.parse() {
@@ -29,9 +29,9 @@ pub fn quantity(text: &str) -> Result<u64, String> {
     let (power, digits) = prefix.unwrap_or((0, lower));
     // `parse` accepts "inf" and "nan" as numbers.
     let plain = digits.starts_with(|first: char| first.is_ascii_digit() || first == '.');
-    let number = digits.parse::<f64>().ok().filter(|_| plain && (power > 0 || base == 1000.0)).ok_or_else(wrong)?;
+    let number = digits.parse::<f64>().ok().filter(|_| plain && (power > 0 || base == 1000.0)).ok_or_else(malformed)?;
     let number = number * base.powi(power);
-    if number.fract() == 0.0 && (0.0..1.8e19).contains(&number) { Ok(number as u64) } else { Err(wrong()) }
+    if number.fract() == 0.0 && (0.0..1.8e19).contains(&number) { Ok(number as u64) } else { Err(malformed()) }
 }
 
 #[cfg(test)]
@@ -58,8 +58,8 @@ mod tests {
         for (text, number) in forms {
             assert_eq!(quantity(text), Ok(number), "{text}");
         }
-        for wrong in ["", "x", "1.5", "-1", "inf", "nan", "1e30", "G", "8GG", "8i", "1 000", "0x10"] {
-            assert!(quantity(wrong).is_err(), "{wrong}");
+        for malformed in ["", "x", "1.5", "-1", "inf", "nan", "1e30", "G", "8GG", "8i", "1 000", "0x10"] {
+            assert!(quantity(malformed).is_err(), "{malformed}");
         }
     }
 }

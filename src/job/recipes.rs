@@ -26,7 +26,7 @@ impl ChunkSettings {
     /// Returns the name and version of the recipe, as stored in manifests.
     pub fn recipe(&self) -> String {
         let ChunkSettings { unit, count, sliding, wrap, bits, min_text } = *self;
-        let named = match unit {
+        let unit_name = match unit {
             Unit::Document => "document",
             Unit::Lines => "lines",
             Unit::Sentences => "sentences",
@@ -41,7 +41,7 @@ impl ChunkSettings {
             false => (String::new(), 1),
         };
         let min_text = if min_text > 0 { format!("-min{min_text}-or-bytes") } else { String::new() };
-        format!("{named}-{count}{sliding}{wrap}{min_text}-xxh3-{bits}-v{version}")
+        format!("{unit_name}-{count}{sliding}{wrap}{min_text}-xxh3-{bits}-v{version}")
     }
 }
 
@@ -54,7 +54,7 @@ impl Simhash {
         }
         let weighed = weighed(stop_words, stemming, *weights);
         let idf = if *idf { "-idf" } else { "" };
-        format!("terms-{phrase}-{FOLDED}{weighed}{idf}-min{least}-xxh3-{bits}-v2")
+        format!("terms-{phrase}-{NORMAL_FORM}{weighed}{idf}-min{least}-xxh3-{bits}-v2")
     }
 }
 
@@ -64,7 +64,7 @@ impl Signatures {
         let VectorRecipe { dims, seed, stop_words, stemming, weights, unit_length, least, .. } = &self.vectors;
         let weighed = weighed(stop_words, stemming, *weights);
         let unit = if *unit_length { "-unit" } else { "" };
-        format!("rp-terms-{FOLDED}{weighed}{unit}-min{least}-xxh3-{dims}-seed{seed}-splitmix64-v2")
+        format!("rp-terms-{NORMAL_FORM}{weighed}{unit}-min{least}-xxh3-{dims}-seed{seed}-splitmix64-v2")
     }
 }
 
@@ -80,16 +80,16 @@ impl Shingling {
     /// Returns the name and version of the shingles and of their permutations.
     pub fn recipe(&self) -> String {
         let (unit, count, text) = match self {
-            Shingling::Words(count) => ("words", count, FOLDED),
+            Shingling::Words(count) => ("words", count, NORMAL_FORM),
             Shingling::Tokens(count) => ("tokens", count, "nfkc"),
-            Shingling::Chars(count) => ("chars", count, FOLDED),
+            Shingling::Chars(count) => ("chars", count, NORMAL_FORM),
         };
         format!("shingles-{unit}-{count}-{text}-xxh3-32-minima-xor-multiply-v2")
     }
 }
 
 /// Name of the normal form in which words and characters are compared (`text::fold`).
-const FOLDED: &str = "nfkc.fold";
+const NORMAL_FORM: &str = "nfkc.fold";
 
 /// Returns the part of a recipe name that describes the weighting of words:
 /// `[-stop.LANG][-stem.LANG]-WEIGHTS`.
@@ -115,9 +115,9 @@ mod tests {
     fn names_of_simhashes_contain_every_setting_that_changes_one() {
         let simhash = |bits, recipe: &str| Simhash { bits, features: recipe.parse().unwrap() }.recipe();
         assert_eq!(simhash(64, "phrases:2 least:4"), "terms-2-nfkc.fold-count-min4-xxh3-64-v2");
-        let all = "phrases:3 idf weights:log stop-words:en stemming:de least:4";
-        assert_eq!(simhash(32, all), "terms-3-nfkc.fold-stop.en-stem.de-log-idf-min4-xxh3-32-v2");
-        assert_eq!(simhash(0, all), "none");
+        let features = "phrases:3 idf weights:log stop-words:en stemming:de least:4";
+        assert_eq!(simhash(32, features), "terms-3-nfkc.fold-stop.en-stem.de-log-idf-min4-xxh3-32-v2");
+        assert_eq!(simhash(0, features), "none");
     }
 
     #[test]
@@ -125,8 +125,8 @@ mod tests {
         let signatures =
             |recipe: &str| Signatures { vectors: recipe.parse().unwrap(), ..Signatures::default() }.recipe();
         assert_eq!(signatures("seed:0 least:1"), "rp-terms-nfkc.fold-count-min1-xxh3-5-seed0-splitmix64-v2");
-        let all = "components:8 seed:3 weights:log unit-length stop-words:en stemming:de least:1";
-        assert_eq!(signatures(all), "rp-terms-nfkc.fold-stop.en-stem.de-log-unit-min1-xxh3-8-seed3-splitmix64-v2");
+        let vectors = "components:8 seed:3 weights:log unit-length stop-words:en stemming:de least:1";
+        assert_eq!(signatures(vectors), "rp-terms-nfkc.fold-stop.en-stem.de-log-unit-min1-xxh3-8-seed3-splitmix64-v2");
     }
 
     #[test]

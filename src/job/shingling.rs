@@ -23,25 +23,25 @@ pub enum Shingling {
 }
 
 /// Maximum number of units of a shingle.
-const MOST_UNITS: u32 = 1000;
+const MAX_UNITS: u32 = 1000;
 
 impl FromStr for Shingling {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Shingling, String> {
-        let wrong = || {
+        let malformed = || {
             format!(
-                "{text:?} is not a shingle, expected one such as words:5, tokens:5 or chars:20, of 1 to {MOST_UNITS} \
+                "{text:?} is not a shingle, expected one such as words:5, tokens:5 or chars:20, of 1 to {MAX_UNITS} \
                  units"
             )
         };
-        let (unit, count) = text.split_once(':').ok_or_else(wrong)?;
-        let count = count.parse().ok().filter(|count| (1..=MOST_UNITS).contains(count)).ok_or_else(wrong)?;
+        let (unit, count) = text.split_once(':').ok_or_else(malformed)?;
+        let count = count.parse().ok().filter(|count| (1..=MAX_UNITS).contains(count)).ok_or_else(malformed)?;
         match unit {
             "words" => Ok(Shingling::Words(count)),
             "tokens" => Ok(Shingling::Tokens(count)),
             "chars" => Ok(Shingling::Chars(count)),
-            _ => Err(wrong()),
+            _ => Err(malformed()),
         }
     }
 }
@@ -65,8 +65,8 @@ mod tests {
         for text in ["words:5", "tokens:1", "chars:1000"] {
             assert_eq!(text.parse::<Shingling>().unwrap().to_string(), text);
         }
-        for wrong in ["", "words", "words:0", "words:1001", "words:x", "lines:2"] {
-            assert!(wrong.parse::<Shingling>().is_err(), "{wrong}");
+        for malformed in ["", "words", "words:0", "words:1001", "words:x", "lines:2"] {
+            assert!(malformed.parse::<Shingling>().is_err(), "{malformed}");
         }
     }
 }

@@ -9,7 +9,7 @@ use webtwin_storage::output;
 use webtwin_synth::{Params, Synth};
 
 /// Number of pages per WARC file.
-const PAGES_A_FILE: u64 = 10_000;
+const PAGES_PER_FILE: u64 = 10_000;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -48,10 +48,10 @@ pub(super) fn run(args: Args) -> Result<()> {
 /// Returns any error of [`output::prepare`], and an error if a file cannot be written.
 pub fn write(synth: &Synth, folder: &Location) -> Result<()> {
     output::prepare(folder)?;
-    for (number, start) in (0..synth.len()).step_by(PAGES_A_FILE as usize).enumerate() {
+    for (number, start) in (0..synth.len()).step_by(PAGES_PER_FILE as usize).enumerate() {
         let mut bytes = Vec::new();
         let file = folder.join(&format!("crawl-{number:05}.warc.gz"))?;
-        let written = synth.write_warc(start..synth.len().min(start + PAGES_A_FILE), &mut bytes);
+        let written = synth.write_warc(start..synth.len().min(start + PAGES_PER_FILE), &mut bytes);
         written.map_err(|cause| Error::storage(file.name(), cause))?;
         file.put(&bytes)?;
     }

@@ -26,7 +26,7 @@ use webtwin_job::OverlapSettings;
 use webtwin_spill::{MemoryPool, SPILL};
 
 /// Number of bytes that an idle process holds, including memory that its allocator does not return.
-const AT_REST: u64 = 64 << 20;
+const IDLE_BYTES: u64 = 64 << 20;
 
 /// Resources that a measurement may use.
 #[derive(Debug, Clone)]
@@ -192,7 +192,7 @@ fn measure(
     let memory_bytes = match means.memory_bytes {
         0 => 0,
         // The pool covers neither the idle process nor the set of exact copies of each worker.
-        allowed => allowed.saturating_sub(AT_REST + u64::from(pages) / 8 * means.workers as u64).max(1),
+        allowed => allowed.saturating_sub(IDLE_BYTES + u64::from(pages) / 8 * means.workers as u64).max(1),
     };
     let pool = pool(memory_bytes, means.workers, &means.spill);
     let started = Instant::now();
@@ -226,14 +226,14 @@ fn measure(
         left_pages: first.core_pages,
         left_rows: sum(|work| work.core_rows),
         left_pairs: sum(|work| work.core_pairs),
-        sent: sum(|work| work.sent),
+        sent: sum(|work| work.pairs_sent),
         similar: sum(|work| work.counts.similar),
         checksum: parts.iter().fold(0, |sum, part| sum.wrapping_add(part.checksum)),
         stages: first.seconds.iter().enumerate().map(|(stage, (name, _))| (*name, slowest(stage))).collect(),
         seconds,
         peak_memory_bytes: peak_memory_bytes(),
         spilled_bytes: sum(|work| work.spilled_bytes),
-        why: first.why.clone(),
+        why: first.reason.clone(),
     })
 }
 

@@ -15,9 +15,9 @@ use crate::answer::{AddedPageAnswer, Figures, MirroredFolder, OriginalPage, Page
 use crate::digest::PageDigest;
 use crate::folder::{ADVICE, check_settings, line, lock, write_advice};
 use crate::log::{Log, LogPosition};
-use crate::near::{EarlierPages, WHOLE};
+use crate::near::{EarlierPages, WHOLE_UNITS};
 use crate::pages::{LivePageRow, LivePages, NONE};
-use crate::postings::{A_POSTING, ChunkPostings};
+use crate::postings::{ChunkPostings, POSTING_BYTES};
 use crate::record::{LogPayload, LoggedPage, page_record, url_of};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, doc_id};
@@ -30,13 +30,13 @@ const POSTINGS_IN_MEMORY: u64 = 1 << 20;
 
 /// Fixed memory, in bytes, that does not grow with the crawl: the process itself and pages in
 /// flight.
-const AT_REST: u64 = 64 << 20;
+const IDLE_BYTES: u64 = 64 << 20;
 
 /// Bytes that a page takes in the list of its registered domain.
-const A_PAGE_OF_DOMAIN: u64 = 8;
+const DOMAIN_PAGE_BYTES: u64 = 8;
 
 /// Maximum number of copies of a page that an answer lists.
-const MOST_COPIES: usize = 20;
+const MAX_COPIES: usize = 20;
 
 /// A live index, open for one writer.
 ///
@@ -277,7 +277,7 @@ impl LiveIndex {
     /// Returns any error of reading the log.
     pub fn known(&self, url: &CanonicalUrl) -> Result<Option<UrlAnswer>> {
         let Some(page) = self.pages.by_id(doc_id(url.as_str())) else { return Ok(None) };
-        let copies = self.pages.copies(page).take(MOST_COPIES);
+        let copies = self.pages.copies(page).take(MAX_COPIES);
         let copies = copies.map(|member| url_of(&self.log, &self.pages, member)).collect::<Result<_>>()?;
         let record = page_record(&self.log, &self.pages, page)?;
         let fetch_time = record.fetch_time;
@@ -342,7 +342,7 @@ impl LiveIndex {
 
     /// Checks that the index fits in the memory that the job allows.
     fn check_memory(&self) -> Result<()> {
-        let needed_bytes = AT_REST + self.memory_bytes();
+        let needed_bytes = IDLE_BYTES + self.memory_bytes();
         if self.memory_bytes == 0 || needed_bytes <= self.memory_bytes {
             return Ok(());
         }
@@ -361,7 +361,7 @@ impl LiveIndex {
             + self.postings.bytes()
             + folders.bytes()
             + mirrors.bytes()
-            + A_PAGE_OF_DOMAIN * self.pages.len() as u64
+            + DOMAIN_PAGE_BYTES * self.pages.len() as u64
     }
 
     fn earlier(&self) -> EarlierPages<'_> {
@@ -383,7 +383,7 @@ impl LiveIndex {
                     (false, true) => "view",
                     (false, false) => "overlap",
                 };
-                let resemblance = f64::from(resemblance) / WHOLE as f64;
+                let resemblance = f64::from(resemblance) / WHOLE_UNITS as f64;
                 Some(OriginalPage { url: url_of(&self.log, &self.pages, of)?, resemblance, by })
             }
         };
@@ -412,7 +412,7 @@ impl LiveIndex {
 fn postings_in_memory(memory_bytes: u64) -> usize {
     let most = match memory_bytes {
         0 => POSTINGS_IN_MEMORY,
-        bytes => (bytes / 4 / (2 * A_POSTING)).min(POSTINGS_IN_MEMORY),
+        bytes => (bytes / 4 / (2 * POSTING_BYTES)).min(POSTINGS_IN_MEMORY),
     };
     most as usize
 }

@@ -34,7 +34,7 @@ const SEGMENT_BYTES: u64 = 64 << 20;
 
 /// Maximum size of a payload, in bytes. A page with the longest URL and the largest sample is
 /// smaller.
-const LONGEST: usize = 1 << 20;
+const MAX_PAYLOAD_BYTES: usize = 1 << 20;
 
 /// Number of bytes that [`Log::read_start`] reads.
 const START: usize = 256;
@@ -153,7 +153,7 @@ impl Log {
     /// Appends a payload, whose first byte is its kind; returns the position that the payload will
     /// have.
     pub(crate) fn append(&mut self, payload: &[u8]) -> LogPosition {
-        debug_assert!(payload.len() <= LONGEST && payload[0] != COMMIT);
+        debug_assert!(payload.len() <= MAX_PAYLOAD_BYTES && payload[0] != COMMIT);
         let at = self.written + self.waiting.len() as u64 + HEAD as u64;
         self.push(payload);
         LogPosition::new(self.segments.len() - 1, at)
@@ -298,7 +298,7 @@ fn read_from(file: &File, offset: u64) -> std::result::Result<Vec<u8>, Fault> {
     let mut bytes = vec![0; 2048];
     let read = read_at(file, &mut bytes, start).map_err(Fault::Io)?;
     bytes.truncate(read);
-    let whole = HEAD + length(&bytes).filter(|&length| length <= LONGEST).ok_or(Fault::Damaged(start))?;
+    let whole = HEAD + length(&bytes).filter(|&length| length <= MAX_PAYLOAD_BYTES).ok_or(Fault::Damaged(start))?;
     if whole > bytes.len() {
         bytes.resize(whole, 0);
         read_at(file, &mut bytes[read..], start + read as u64).map_err(Fault::Io)?;

@@ -5,12 +5,12 @@
 //! - Pages with equal texts are copies \[SGM98 2.2\].
 //! - Two pages at one place of folders that seem to be mirrors are copies if they share
 //!   `overlap.min_resemblance` of the chunks of the larger page. Once the mirror is certain,
-//!   [`IN_PLACE`] is enough. Pages at different places of mirrors are not copies: the chapters of a
-//!   manual resemble each other.
+//!   [`MIN_RESEMBLANCE_IN_PLACE`] is enough. Pages at different places of mirrors are not copies:
+//!   the chapters of a manual resemble each other.
 //! - Other pages of two hosts are copies if they share `overlap.min_resemblance_alone` of the
-//!   chunks of the larger page, or [`UNDER_OTHER_NAMES`] if their file names differ. They are not
-//!   copies if the cluster of the other page already has a page of this host under another name:
-//!   then the two pages of this host are neighbours. While the boilerplate of both hosts is
+//!   chunks of the larger page, or [`MIN_RESEMBLANCE_RENAMED`] if their file names differ. They are
+//!   not copies if the cluster of the other page already has a page of this host under another
+//!   name: then the two pages of this host are neighbours. While the boilerplate of both hosts is
 //!   unknown, the shared fraction must be at least [`MIN_BOILERPLATE_PAGES`].
 //! - Pages of one host are views of one page if they have the same title, or the same notice that
 //!   there is nothing at the URL; if their samples, boilerplate included, have a resemblance of
@@ -40,20 +40,20 @@ use webtwin_job::OverlapSettings;
 
 /// Maximum number of pages that are found by one chunk. Further pages with the chunk are not found
 /// by it.
-const MOST_PAGES: usize = 64;
+const MAX_PAGES: usize = 64;
 
 /// Number of units of a resemblance of 1.
-pub(crate) const WHOLE: u64 = 10_000;
+pub(crate) const WHOLE_UNITS: u64 = 10_000;
 
 /// Minimum resemblance of two pages at one place of mirrors that are certain, in units of 1/10,000.
-const IN_PLACE: u64 = 1_000;
+const MIN_RESEMBLANCE_IN_PLACE: u64 = 1_000;
 
 /// Minimum resemblance of two pages whose file names differ and that are not in mirrors, in units
 /// of 1/10,000.
-const UNDER_OTHER_NAMES: u64 = 8_000;
+const MIN_RESEMBLANCE_RENAMED: u64 = 8_000;
 
 /// Maximum number of pages of a cluster that are searched for a page of the same host.
-const MOST_MEMBERS: usize = 256;
+const MAX_MEMBERS: usize = 256;
 
 /// Minimum resemblance of two pages of hosts whose boilerplate is not known yet, in units of
 /// 1/10,000.
@@ -75,7 +75,7 @@ pub(crate) struct EarlierPages<'i> {
 
 /// Maximum number of pages, in descending order of resemblance, that are tested as the original of
 /// a page.
-const MOST_COMPARED: usize = 8;
+const MAX_COMPARED: usize = 8;
 
 /// The number of the page that a page is a copy of, and their resemblance in units of 1/10,000.
 pub(crate) type CopyMatch = (u32, u16);
@@ -105,7 +105,7 @@ impl EarlierPages<'_> {
         if page.exact != 0
             && let Some(same) = self.pages.by_exact(page.exact)
         {
-            record.of = Some((same, WHOLE as u16));
+            record.of = Some((same, WHOLE_UNITS as u16));
             record.counting = self.pages.counting(same) as u16;
             return Ok(record);
         }
@@ -132,7 +132,7 @@ impl EarlierPages<'_> {
             hosts.sort_unstable();
             let most = hosts.chunk_by(|x, y| x == y).map(<[u32]>::len).max().unwrap_or(0);
             let template = self.overlap.template_pages as usize;
-            let is_boilerplate = (template > 0 && most > template) || pages.len() >= MOST_PAGES;
+            let is_boilerplate = (template > 0 && most > template) || pages.len() >= MAX_PAGES;
             for &page in &pages {
                 chunks.shared.entry(page).or_default()[usize::from(is_boilerplate)] += 1;
             }
@@ -155,11 +155,11 @@ impl EarlierPages<'_> {
         };
         let resemblance = |other: u32| {
             let (shared, larger) = shared(other);
-            (shared * WHOLE / larger).min(WHOLE)
+            (shared * WHOLE_UNITS / larger).min(WHOLE_UNITS)
         };
         let mut copied: Vec<CopyMatch> = Vec::new();
         for (other, is_certain) in self.mirrors.counterparts(self.pages, &page.url) {
-            let least = if is_certain { IN_PLACE } else { units(min_resemblance) };
+            let least = if is_certain { MIN_RESEMBLANCE_IN_PLACE } else { units(min_resemblance) };
             let resemblance = resemblance(other);
             if resemblance >= least {
                 copied.push((other, resemblance as u16));
@@ -183,7 +183,8 @@ impl EarlierPages<'_> {
             // higher until one of the hosts has enough pages.
             let least = units(min_resemblance_alone).max(if is_furnished { 0 } else { MIN_BOILERPLATE_PAGES });
             let (shared, larger) = shared(other);
-            let is_enough = shared >= min_shared.max(1).into() && shared * WHOLE >= least * (larger + u64::from(doubt));
+            let is_enough =
+                shared >= min_shared.max(1).into() && shared * WHOLE_UNITS >= least * (larger + u64::from(doubt));
             if its_host != host && is_enough {
                 alike.push((other, resemblance(other) as u16));
             }
@@ -191,11 +192,12 @@ impl EarlierPages<'_> {
         alike.sort_unstable_by_key(order);
         // URLs are in the log, and each one costs a read, so only the first few pages are tested by
         // name.
-        for &(other, resemblance) in alike.iter().take(MOST_COMPARED) {
+        for &(other, resemblance) in alike.iter().take(MAX_COMPARED) {
             let url = crate::record::url_of(self.log, self.pages, other)?;
             let (shared, larger) = shared(other);
             let has_its_name = aligned(&page.url, &url).is_some();
-            let is_enough = has_its_name || shared * WHOLE >= UNDER_OTHER_NAMES * (larger + u64::from(doubt));
+            let is_enough =
+                has_its_name || shared * WHOLE_UNITS >= MIN_RESEMBLANCE_RENAMED * (larger + u64::from(doubt));
             if is_enough && !self.mirrors.are_apart(&page.url, &url) && !self.has_neighbour(&page.url, host, other)? {
                 return Ok(vec![(other, resemblance)]);
             }
@@ -207,7 +209,7 @@ impl EarlierPages<'_> {
     /// `url`. Then a page at `url` with another text is a neighbour of that page and not a copy of
     /// it.
     fn has_neighbour(&self, url: &str, host: u32, page: u32) -> Result<bool> {
-        let members = std::iter::once(page).chain(self.pages.copies(page).take(MOST_MEMBERS));
+        let members = std::iter::once(page).chain(self.pages.copies(page).take(MAX_MEMBERS));
         match members.into_iter().find(|&member| self.pages.host_of(member) == host) {
             Some(member) => Ok(aligned(url, &crate::record::url_of(self.log, self.pages, member)?).is_none()),
             None => Ok(false),
@@ -230,7 +232,7 @@ impl EarlierPages<'_> {
         // page has.
         let [own_shared, boilerplate] = chunks.shared.get(&other).copied().unwrap_or_default();
         let own_all = chunks.counting + self.pages.counting(other).saturating_sub(boilerplate) - own_shared;
-        let own = u64::from(own_shared) * WHOLE / u64::from(own_all.max(1));
+        let own = u64::from(own_shared) * WHOLE_UNITS / u64::from(own_all.max(1));
         let is_view = own_all == 0 || own * 4 >= views * 3;
         Ok(is_view.then_some((other, resemblance as u16)))
     }
@@ -251,7 +253,7 @@ pub(crate) fn sample_of(log: &Log, pages: &LivePages, page: u32) -> Result<Vec<u
 
 /// Converts a fraction to units of 1/10,000.
 fn units(share: f64) -> u64 {
-    (share * WHOLE as f64).round() as u64
+    (share * WHOLE_UNITS as f64).round() as u64
 }
 
 /// Returns the resemblance of two samples in units of 1/10,000: the hashes in both as a fraction of
@@ -273,5 +275,5 @@ pub(crate) fn resemblance(ours: &[u64], theirs: &[u64]) -> u64 {
         shared += u64::from(theirs.get(at) == Some(hash));
     }
     let all = (ours.len() + theirs.len()) as u64 - shared;
-    shared * WHOLE / all.max(1)
+    shared * WHOLE_UNITS / all.max(1)
 }

@@ -12,13 +12,13 @@ use crate::log::LogPosition;
 use webtwin_base::ids::{DocId, splitmix64};
 
 /// Bytes of the columns for each page.
-const A_PAGE: usize = 54;
+const PAGE_BYTES: usize = 54;
 
 /// Bytes of an entry of a hash table, whether it is in use or not.
-const A_TABLE_ENTRY: usize = 6;
+const TABLE_ENTRY_BYTES: usize = 6;
 
 /// Bytes of a host, with its name.
-const A_HOST: usize = 80;
+const HOST_BYTES: usize = 80;
 
 /// Page number that stands for no page.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -143,7 +143,7 @@ impl LivePages {
     pub(crate) fn bytes(&self) -> u64 {
         let tables = [&self.by_id, &self.by_exact, &self.by_place, &self.by_title];
         let entries: usize = tables.map(HashTable::capacity).iter().sum();
-        (A_PAGE * self.len() + A_TABLE_ENTRY * entries + A_HOST * self.host_pages.len()) as u64
+        (PAGE_BYTES * self.len() + TABLE_ENTRY_BYTES * entries + HOST_BYTES * self.host_pages.len()) as u64
     }
 
     /// Returns the number of hosts.

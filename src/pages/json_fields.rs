@@ -101,7 +101,7 @@ impl<'t> FieldValues<'t> {
 }
 
 /// Maximum number of wanted fields, because each takes one bit of a `u32`.
-const MOST: usize = 32;
+const MAX_FIELDS: usize = 32;
 
 impl FieldQuery {
     /// Makes an extractor of fields, each with its purpose, a number below [`PURPOSES`]. Among the
@@ -113,7 +113,7 @@ impl FieldQuery {
             let step = |at: usize| (names[at].to_string(), names[at..].join("."));
             Path { purpose, steps: (0..names.len()).map(step).collect() }
         };
-        FieldQuery { paths: fields.into_iter().map(path).take(MOST).collect(), is_strict: false }
+        FieldQuery { paths: fields.into_iter().map(path).take(MAX_FIELDS).collect(), is_strict: false }
     }
 
     /// Makes `find` also check the values of other fields: the depth of lists and objects, and the

@@ -21,7 +21,7 @@ use webtwin_job::FieldNames;
 use webtwin_job::RecordLimits;
 
 /// Number of existing fields that the message about a missing field lists.
-const NAMED: usize = 12;
+const MAX_LISTED_FIELDS: usize = 12;
 
 /// Size of the read buffer in bytes.
 const BUFFER: usize = 1 << 20;
@@ -223,8 +223,9 @@ fn page(text: &str, fields: &FieldNames, wanted: &FieldQuery) -> std::result::Re
 /// Describes a missing field and the fields that the object has.
 fn missing(setting: &str, names: &[String], object: &str) -> String {
     let there = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(object).unwrap_or_default();
-    let mut has: Vec<String> = there.into_keys().take(NAMED).map(|name| name.chars().take(40).collect()).collect();
-    if has.len() == NAMED {
+    let mut has: Vec<String> =
+        there.into_keys().take(MAX_LISTED_FIELDS).map(|name| name.chars().take(40).collect()).collect();
+    if has.len() == MAX_LISTED_FIELDS {
         has.push("more".into());
     }
     format!(

@@ -9,7 +9,7 @@ use webtwin_storage::location::Location;
 use webtwin_storage::open::{FileStamp, open_pinned};
 
 /// Separator between the name of a zip archive and the name of its entry.
-pub(super) const INSIDE: &str = "!/";
+pub(super) const ENTRY_SEPARATOR: &str = "!/";
 
 /// A file, or an entry of a zip archive.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ impl Origin {
     pub(crate) fn name(&self) -> String {
         match &self.entry {
             None => self.location.name().to_string(),
-            Some(entry) => format!("{}{INSIDE}{}", self.location, entry.name),
+            Some(entry) => format!("{}{ENTRY_SEPARATOR}{}", self.location, entry.name),
         }
     }
 
@@ -49,10 +49,10 @@ impl Origin {
 /// Returns any error of [`Location::parse`] and [`Location::exists`].
 pub(super) fn file_of(name: &str) -> Result<Location> {
     let whole = Location::parse(name)?;
-    if whole.is_folder() || !name.contains(INSIDE) || whole.exists()? {
+    if whole.is_folder() || !name.contains(ENTRY_SEPARATOR) || whole.exists()? {
         return Ok(whole);
     }
-    for (end, _) in name.match_indices(INSIDE) {
+    for (end, _) in name.match_indices(ENTRY_SEPARATOR) {
         let outer = Location::parse(&name[..end])?;
         if outer.exists()? {
             return Ok(outer);

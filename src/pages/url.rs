@@ -13,7 +13,7 @@
 use url::Url;
 
 /// Maximum length of a URL or reference, in bytes as written.
-pub(super) const LONGEST: usize = 8 << 10;
+pub(super) const MAX_URL_BYTES: usize = 8 << 10;
 
 /// An http(s) URL in canonical form.
 ///
@@ -40,7 +40,7 @@ impl CanonicalUrl {
     /// Returns the reason for the `rejected` table if the text is not the URL of a page.
     pub fn parse(raw: &str) -> Result<CanonicalUrl, &'static str> {
         let raw = bare(raw);
-        if raw.len() > LONGEST {
+        if raw.len() > MAX_URL_BYTES {
             return Err("longer than 8 KiB");
         }
         CanonicalUrl::of(Url::parse(raw).map_err(why)?)
@@ -51,7 +51,7 @@ impl CanonicalUrl {
     /// # Errors
     /// Returns the errors of [`CanonicalUrl::parse`].
     pub fn join(&self, reference: &str) -> Result<CanonicalUrl, &'static str> {
-        if reference.len() > LONGEST {
+        if reference.len() > MAX_URL_BYTES {
             return Err("longer than 8 KiB");
         }
         CanonicalUrl::of(self.url.join(reference).map_err(why)?)

@@ -29,20 +29,20 @@ use webtwin_storage::open::{FileStamp, OpenFile, open, open_pinned};
 use webtwin_synth::Synth;
 
 /// Number of files of a folder per item.
-const FILES_AN_ITEM: u64 = 256;
+const FILES_PER_ITEM: u64 = 256;
 
 /// Number of pages of a synthetic crawl per item.
-const PAGES_AN_ITEM: u64 = 256;
+const PAGES_PER_ITEM: u64 = 256;
 
 /// Number of places in a sample for each work item's worth of input that it reads.
 const PLACES: usize = 16;
 
 /// Minimum size of a place in a file, in bytes.
-const LEAST_PLACE: u64 = 32 << 10;
+const MIN_PLACE_BYTES: u64 = 32 << 10;
 
 /// Number of inputs opened at the same time. Stores answer slowly, but serve many requests
 /// concurrently.
-const LOOKERS: usize = 16;
+const MAX_OPEN_INPUTS: usize = 16;
 
 /// Inputs in ascending order of names, those of earlier crawls after the others, and their items,
 /// in the order of inputs.
@@ -227,7 +227,7 @@ impl WorkList {
         for url in synthetic {
             let synth = Synth::parse(&url)?;
             let pages = synth.len();
-            work.add(url, InputSource::Synth(Box::new(synth)), pages, PAGES_AN_ITEM, |_| 0);
+            work.add(url, InputSource::Synth(Box::new(synth)), pages, PAGES_PER_ITEM, |_| 0);
         }
         Ok(work)
     }
@@ -312,7 +312,7 @@ impl WorkList {
             // The record that begins in a piece is read to its end, so a piece of a few bytes would
             // yield more than its fraction of the file.
             let is_short = matches!(source, InputSource::Warc(_) | InputSource::Jsonl(..))
-                && item.bytes / (parts as u64) < LEAST_PLACE;
+                && item.bytes / (parts as u64) < MIN_PLACE_BYTES;
             let kind = match source {
                 _ if parts == 1 => SampleItem::WholePlace,
                 InputSource::Warc(_)
@@ -534,7 +534,7 @@ fn inspect_folder(location: &Location) -> Result<InspectedInput> {
         name,
         source: InputSource::Pages(location.clone(), files),
         units,
-        units_a_piece: Some(FILES_AN_ITEM),
+        units_a_piece: Some(FILES_PER_ITEM),
         bytes,
     })
 }
@@ -601,7 +601,7 @@ fn inspect_zip(file: &OpenFile) -> Result<Vec<InspectedInput>> {
 /// Applies a function to each item on several threads. Returns the results in order, or the first
 /// error in that order.
 fn in_parallel<T: Sync, R: Send>(items: &[T], apply: impl Fn(&T) -> Result<R> + Sync) -> Result<Vec<R>> {
-    let done = threads::for_each(LOOKERS, items.len(), Vec::new, |done, at| {
+    let done = threads::for_each(MAX_OPEN_INPUTS, items.len(), Vec::new, |done, at| {
         done.push((at, apply(&items[at])));
         Ok(())
     });

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::memory::A_PROCESS;
+use super::memory::PROCESS_BYTES;
 use super::{Machines, PredictedCosts};
 use webtwin_base::error::Result;
 use webtwin_core::hamming::close_pairs::Joiner;
@@ -32,7 +32,7 @@ pub struct FingerprintCounts {
 }
 
 /// Bytes of a row of F in transit: fingerprint and document.
-const A_ROW: u64 = size_of::<FingerprintRow>() as u64;
+const ROW_BYTES: u64 = size_of::<FingerprintRow>() as u64;
 
 /// Rounds of a build: counts of rows, rows to their writers, list of chunks, end. Measured.
 const BUILD_ROUNDS: u64 = 7;
@@ -66,10 +66,10 @@ pub fn of_build(job: &Job, machines: &Machines) -> Result<(FingerprintCounts, Pr
     let count = sources.rows()?;
     let f = sources.made.map_or(job.simhash.bits, |made| made.0);
     let (processes, workers) = (machines.count as u64, machines.workers as u64);
-    let build::ProcessHoldings { buckets, writing } = build::held(count, processes, workers);
+    let build::ProcessHoldings { buckets, writing } = build::holdings(count, processes, workers);
     let allowed = if job.effort.memory_bytes == 0 { u64::MAX } else { job.effort.memory_bytes / 2 };
-    let memory_bytes = A_PROCESS + buckets.min(allowed) + writing;
-    let between = (u128::from(A_ROW * count) * u128::from(processes - 1) / u128::from(processes)) as u64;
+    let memory_bytes = PROCESS_BYTES + buckets.min(allowed) + writing;
+    let between = (u128::from(ROW_BYTES * count) * u128::from(processes - 1) / u128::from(processes)) as u64;
     let spilled_bytes = buckets.saturating_sub(allowed) * processes;
     let costs = PredictedCosts {
         read_bytes: 8 * count,
@@ -106,10 +106,10 @@ pub fn of_join(job: &Job, machines: &Machines) -> Result<(FingerprintCounts, Pre
             let batch = BatchCost::predict(queries as usize, job.hamming.k);
             let tables = batch.map_or(0, |batch| batch.table_bytes);
             let ns = batch.map_or(PARTITIONED_NS, |batch| batch.ns_a_fingerprint);
-            let held = tables + A_QUERY * queries + workers * A_PIECE;
+            let held = tables + QUERY_BYTES * queries + workers * PIECE_BYTES;
             let cpu_ns = fingerprints as f64 * ns + (queries * processes) as f64 * QUERY_NS;
-            let checked = held + workers * (A_PIECE_AT_MOST - A_PIECE + SORTER);
-            (held, checked, A_ROW * queries * (processes - 1), "2 scan", cpu_ns)
+            let checked = held + workers * (MAX_PIECE_BYTES - PIECE_BYTES + SORTER);
+            (held, checked, ROW_BYTES * queries * (processes - 1), "2 scan", cpu_ns)
         }
         None => {
             let others = fingerprints / processes * (processes - 1);
@@ -117,7 +117,13 @@ pub fn of_join(job: &Job, machines: &Machines) -> Result<(FingerprintCounts, Pre
             let passes = joiner.groups(fingerprints as usize, width_mask(set.f)).len().max(1) as u64;
             let cpu_ns = fingerprints as f64 * SELF_JOIN_NS;
             // The run compares more with its limit than it holds if the workers have equal shares.
-            (A_JOINED * own, A_JOINED_AT_MOST * own + 2 * workers * SORTER, A_RUN * others * passes, "2 join", cpu_ns)
+            (
+                JOIN_BYTES * own,
+                MAX_JOIN_BYTES * own + 2 * workers * SORTER,
+                RUN_BYTES * others * passes,
+                "2 join",
+                cpu_ns,
+            )
         }
     };
     let costs = PredictedCosts {
@@ -129,7 +135,7 @@ pub fn of_join(job: &Job, machines: &Machines) -> Result<(FingerprintCounts, Pre
         spilled_at_once_bytes: 0,
         spilled_at_once_bytes_least: 0,
         rounds: JOIN_ROUNDS,
-        memory_bytes: A_PROCESS + held,
+        memory_bytes: PROCESS_BYTES + held,
         memory_bytes_least: at_rest(machines.workers) + checked,
         disk_bytes: 0,
         cpu_seconds: BTreeMap::from([(stage, cpu_ns / 1e9)]),
@@ -140,25 +146,25 @@ pub fn of_join(job: &Job, machines: &Machines) -> Result<(FingerprintCounts, Pre
 
 /// Bytes of a query in addition to its tables while these are built: row, document, and the places
 /// of both.
-const A_QUERY: u64 = 64;
+const QUERY_BYTES: u64 = 64;
 
 /// Bytes of a piece of F that a worker scans.
-const A_PIECE: u64 = 16 << 20;
+const PIECE_BYTES: u64 = 16 << 20;
 
 /// Bytes of the longest piece of F, for which a run with a memory limit reserves memory.
-const A_PIECE_AT_MOST: u64 = 48 << 20;
+const MAX_PIECE_BYTES: u64 = 48 << 20;
 
 /// Minimum bytes of a sorter of pairs.
-const SORTER: u64 = RowSorter::<FingerprintRow>::LEAST_BYTES;
+const SORTER: u64 = RowSorter::<FingerprintRow>::MIN_BYTES;
 
 /// Bytes of a fingerprint while all fingerprints are joined with each other.
-const A_JOINED: u64 = 56;
+const JOIN_BYTES: u64 = 56;
 
 /// Bytes of a fingerprint if all fingerprints are sent to one worker.
-const A_JOINED_AT_MOST: u64 = 72;
+const MAX_JOIN_BYTES: u64 = 72;
 
 /// Bytes of a fingerprint in transit in a pass of the join of F with itself.
-const A_RUN: u64 = 24;
+const RUN_BYTES: u64 = 24;
 
 fn timed(mut costs: PredictedCosts, machines: &Machines) -> PredictedCosts {
     let moved = (costs.read_bytes + 2 * costs.spilled_bytes) as f64 / machines.count as f64 / machines.disk;

@@ -8,15 +8,15 @@ use super::Machines;
 use super::sample::CrawlCounts;
 use super::volume::{Volume, on_the_way};
 use webtwin_dataflow::memory_estimate::{
-    A_FEATURE, A_GROWN_PAGE_OF_OTHERS, MemoryEstimate, bytes_of_tables, long_bytes,
+    A_GROWN_PAGE_OF_OTHERS, FEATURE_BYTES, MemoryEstimate, bytes_of_tables, long_bytes,
 };
 use webtwin_dataflow::pairs::minhash_pairs;
-use webtwin_dataflow::shuffle::memory::{A_WORKER_AT_REST, at_rest};
+use webtwin_dataflow::shuffle::memory::{IDLE_WORKER_BYTES, at_rest};
 use webtwin_job::{Job, JobKind, Measure};
 
 /// Maximum bytes of a worker in blocks that are being filled for other workers, in transit, or kept
 /// for reuse.
-const A_WORKER: u64 = 17 << 20;
+const WORKER_BYTES: u64 = 17 << 20;
 
 /// Bytes of the connections of a process to other processes, independent of their number: buffers
 /// in use or kept for reuse.
@@ -24,19 +24,19 @@ const CONNECTIONS: u64 = 8 << 20;
 
 /// Bytes of the connections to each other process, and of rows sent to it and received from it.
 /// Measured.
-const A_PEER: u64 = 3 << 19;
+const PEER_BYTES: u64 = 3 << 19;
 
 /// Bytes of a page in every process while clusters grow, if memory is not limited: its row of the
 /// directory, its clusters, sizes, places and counts. Measured.
-const A_PAGE_EVERYWHERE: u64 = 40;
+const PAGE_PROCESS_BYTES: u64 = 40;
 
 /// Bytes of a page in the first process, for all pages, if memory is not limited: lists for
 /// crawlers, which this process writes. Measured.
-const A_PAGE_AT_FIRST: u64 = 100;
+const PAGE_FIRST_PROCESS_BYTES: u64 = 100;
 
 /// Bytes of a page in the process that collects a table of all pages for a file: rows that others
 /// send, and rows that are encoded. Measured.
-const A_PAGE_IN_FILE: u64 = 450;
+const PAGE_FILE_BYTES: u64 = 450;
 
 /// Additional bytes for each byte of a long URL or title in a file, if memory is not limited.
 /// Measured.
@@ -46,19 +46,19 @@ const LONG_BYTES_IN_FILE: u64 = 2;
 const PAGES_OF_FILE: u64 = 600_000;
 
 /// Bytes of an idle process without connections.
-pub const A_PROCESS: u64 = 25 << 20;
+pub const PROCESS_BYTES: u64 = 25 << 20;
 
 /// Bytes of a page while captures are deduplicated, and of a document while tables are built.
-const A_PAGE_SETTLED: u64 = 400;
+const PAGE_DEDUPLICATION_BYTES: u64 = 400;
 
 /// Bytes of a page in every process while the directory is built.
-const A_ROW_OF_DIRECTORY: u64 = 28;
+const DIRECTORY_ROW_BYTES: u64 = 28;
 
 /// Bytes of a link in every process of a study, which holds all links in both directions.
-const A_LINK_EVERYWHERE: u64 = 20;
+const LINK_PROCESS_BYTES: u64 = 20;
 
 /// Bytes of a document in every process of a study.
-const A_DOCUMENT_EVERYWHERE: u64 = 60;
+const DOCUMENT_PROCESS_BYTES: u64 = 60;
 
 /// Returns the estimate of the data that one of the processes owns.
 fn own(counts: &CrawlCounts, machines: &Machines) -> MemoryEstimate {
@@ -69,21 +69,23 @@ fn own(counts: &CrawlCounts, machines: &Machines) -> MemoryEstimate {
 /// built within it; and the minimum bytes of a run.
 pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &Machines) -> (u64, u64) {
     let (own, workers) = (own(counts, machines), machines.workers);
-    let others = if machines.count > 1 { CONNECTIONS + A_PEER * (machines.count as u64 - 1) } else { 0 };
-    let blocks = A_WORKER.min(volume.exchanged_bytes / machines.peers()) * workers as u64;
-    let blocks = blocks.max(A_WORKER_AT_REST * workers.saturating_sub(2) as u64);
+    let others = if machines.count > 1 { CONNECTIONS + PEER_BYTES * (machines.count as u64 - 1) } else { 0 };
+    let blocks = WORKER_BYTES.min(volume.exchanged_bytes / machines.peers()) * workers as u64;
+    let blocks = blocks.max(IDLE_WORKER_BYTES * workers.saturating_sub(2) as u64);
     let all_pages = counts.held.pages;
     let links = counts.links_within.div_ceil(machines.count as u64);
-    let (least, keys) = least_bytes(job, counts, machines);
+    let (least, keys) = required_bytes(job, counts, machines);
     // Bytes in addition to the local pages: of data that is spilled if memory is limited, and of
     // data that is not. Then the bytes of the local pages that remain after pairs are found, and
     // bytes that are always needed.
     let local_pages = own.local_pages_bytes();
     let (spillable, fixed, left, always) = match job.kind {
-        JobKind::Fingerprints => (0, 0, local_pages, A_PAGE_SETTLED * own.pages + A_ROW_OF_DIRECTORY * all_pages),
+        JobKind::Fingerprints => {
+            (0, 0, local_pages, PAGE_DEDUPLICATION_BYTES * own.pages + DIRECTORY_ROW_BYTES * all_pages)
+        }
         JobKind::Study => {
-            let web = A_LINK_EVERYWHERE * counts.links_within + A_DOCUMENT_EVERYWHERE * all_pages;
-            (own.bytes_besides_local_pages(job), web, local_pages, A_PAGE_SETTLED * own.pages)
+            let web = LINK_PROCESS_BYTES * counts.links_within + DOCUMENT_PROCESS_BYTES * all_pages;
+            (own.bytes_besides_local_pages(job), web, local_pages, PAGE_DEDUPLICATION_BYTES * own.pages)
         }
         _ => {
             // A single process has no pages of other processes. Any process may collect the largest
@@ -92,7 +94,10 @@ pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &M
             let others_in_file = others_pages.min(PAGES_OF_FILE);
             let long = LONG_BYTES_IN_FILE * long_bytes(own.pages, own.captures) / own.pages.max(1);
             let message = match job.effort.memory_bytes {
-                0 => (A_PAGE_EVERYWHERE + A_PAGE_AT_FIRST) * others_pages + (A_PAGE_IN_FILE + long) * others_in_file,
+                0 => {
+                    (PAGE_PROCESS_BYTES + PAGE_FIRST_PROCESS_BYTES) * others_pages
+                        + (PAGE_FILE_BYTES + long) * others_in_file
+                }
                 _ => A_GROWN_PAGE_OF_OTHERS * others_pages,
             };
             let by_measure = match job.similar.by {
@@ -102,12 +107,12 @@ pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &M
                 Measure::Minhash => keys,
                 Measure::Overlap | Measure::Both => own.bytes_besides_local_pages(job),
             };
-            let by_measure = by_measure.max(A_FEATURE * own.features);
+            let by_measure = by_measure.max(FEATURE_BYTES * own.features);
             let found = bytes_of_tables(&own, all_pages, links, workers, job.effort.memory_bytes > 0);
             (by_measure, found, MemoryEstimate { resolved: links, ..own }.settled_bytes(), message)
         }
     };
-    let base = A_PROCESS + blocks + others + always;
+    let base = PROCESS_BYTES + blocks + others + always;
     let most = (base + (local_pages + spillable).max(left + fixed)).max(least);
     match job.effort.memory_bytes {
         0 => (most, least),
@@ -116,16 +121,16 @@ pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &M
 }
 
 /// Returns the minimum bytes of a run, and the bytes of keys of bands, of one process.
-pub fn least_bytes(job: &Job, counts: &CrawlCounts, machines: &Machines) -> (u64, u64) {
+pub fn required_bytes(job: &Job, counts: &CrawlCounts, machines: &Machines) -> (u64, u64) {
     let own = own(counts, machines);
     if job.kind == JobKind::Fingerprints {
-        let settled = A_PAGE_SETTLED * own.pages + A_ROW_OF_DIRECTORY * counts.held.pages;
+        let settled = PAGE_DEDUPLICATION_BYTES * own.pages + DIRECTORY_ROW_BYTES * counts.held.pages;
         return (at_rest(machines.workers) + own.min_local_pages_bytes(machines.workers) + settled, 0);
     }
-    let least = own.least_bytes(counts.held.pages, machines.workers);
+    let least = own.required_bytes(counts.held.pages, machines.workers);
     match job.similar.by {
         Measure::Minhash => {
-            let (of_keys, keys) = minhash_pairs::least_of_process(
+            let (of_keys, keys) = minhash_pairs::required_of_process(
                 &own,
                 counts.held.pages,
                 &job.minhash,
@@ -155,7 +160,7 @@ pub fn spilled_bytes(job: &Job, counts: &CrawlCounts, machines: &Machines) -> u6
     if allowed == 0 || job.kind == JobKind::Fingerprints {
         return 0;
     }
-    let (least, keys) = least_bytes(job, counts, machines);
+    let (least, keys) = required_bytes(job, counts, machines);
     let keys = keys.saturating_sub(allowed.saturating_sub(least) / 4);
     let rows = own(counts, machines).spilled_bytes(job, counts.held.pages, machines.workers, allowed);
     // About as many bytes as are sent wait on disk, because each step spills the data that the next

@@ -172,7 +172,7 @@ fn pairs(local_pages: &WorkerPages, kinds: &[SampleItem], job: &Job, share: f64)
     };
     let mut numbers = BTreeMap::new();
     let (mut hosts, mut items): (Vec<HostId>, Vec<u32>) = Default::default();
-    local_pages.captures.each(|capture| {
+    local_pages.captures.for_each(|capture| {
         let next = HostId::from_index(numbers.len());
         hosts.push(*numbers.entry(host(capture.url()).to_string()).or_insert(next));
         items.push(capture.item);

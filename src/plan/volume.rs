@@ -10,69 +10,69 @@ use super::Machines;
 use super::sample::CrawlCounts;
 use webtwin_core::overlap::rows::{Row32, Row64};
 use webtwin_dataflow::clusters::{context_pairs, tolerant};
-use webtwin_dataflow::memory_estimate::A_FEATURE;
+use webtwin_dataflow::memory_estimate::FEATURE_BYTES;
 use webtwin_dataflow::pairs::minhash_pairs;
 use webtwin_dataflow::shuffle::{components, page_counts};
 use webtwin_job::{Job, JobKind, Measure};
 use webtwin_spill::PARTITION_BYTES;
 
 /// Bytes of a capture, with its URL and title.
-const A_CAPTURE: u64 = 264;
+const CAPTURE_BYTES: u64 = 264;
 
 /// Bytes of the reply with the number of a page.
-const A_NUMBER: u64 = 16;
+const NUMBER_BYTES: u64 = 16;
 
 /// Bytes of a page in all texts that are derived from it and written: lists by host, the avoid
 /// list, rows of tables that share a file. Measured.
-const A_PAGE_WRITTEN: u64 = 720;
+const PAGE_WRITTEN_BYTES: u64 = 720;
 
 /// Bytes of a page in all other data that is derived from it. Measured.
-const A_PAGE_FOUND: u64 = 85;
+const PAGE_DERIVED_BYTES: u64 = 85;
 
 /// Bytes of a page in the data of the context pass. Measured.
-const A_PAGE_FOUND_AGAIN: u64 = 135;
+const PAGE_CONTEXT_BYTES: u64 = 135;
 
 /// Bytes of a document of a study: in its row of the table, and (next constant) in all other data.
 /// Measured.
-const A_DOCUMENT_WRITTEN: u64 = 120;
-const A_DOCUMENT: u64 = 110;
+const DOCUMENT_WRITTEN_BYTES: u64 = 120;
+const DOCUMENT_BYTES: u64 = 110;
 
 /// Bytes of a link between two pages while links are resolved.
-const A_LINK: u64 = 8;
+const LINK_BYTES: u64 = 8;
 
 /// Bytes of a link between two pages in LinkSummary, growth, and hosts. Measured.
-const A_LINK_FOUND: u64 = 37;
+const LINK_GROWTH_BYTES: u64 = 37;
 
 /// Bytes of a link between two pages in the growth after the context pass. Measured.
-const A_LINK_FOUND_AGAIN: u64 = 31;
+const LINK_CONTEXT_BYTES: u64 = 31;
 
 /// Bytes per chunk for the comparison of chunks of similar pages. Five of eight chunks belong to
 /// such pages. Measured.
-const A_CHUNK_COMPARED: u64 = 4;
+const CHUNK_COMPARED_BYTES: u64 = 4;
 
 /// Bytes of a pair of pages, counted once for each chunk that they share.
-const A_PAIR: u64 = 8;
+const PAIR_BYTES: u64 = 8;
 
 /// Bytes of a component of a signature that is sent from a child to a worker with its parents.
-const A_CHILD_VALUE: u64 = 24;
+const CHILD_VALUE_BYTES: u64 = 24;
 
 /// Bytes per shingle for the sets of shingles that are fetched. The sets of pages with candidates
 /// are fetched by each worker that requests them. Measured.
-const A_SHINGLE_FETCHED: u64 = 2;
+const SHINGLE_FETCHED_BYTES: u64 = 2;
 
 /// Bytes of a page that are sent to each other process: its row of the directory, its clusters,
 /// counts of its chunks. Measured.
-const A_PAGE_SENT: u64 = 52;
+const PAGE_SENT_BYTES: u64 = 52;
 
 /// Bytes of a page that the first process distributes to the other processes, which broadcast them:
 /// labels of clusters, which the first process computes. Measured.
-const A_PAGE_DEALT: u64 = 43;
+const PAGE_DISTRIBUTED_BYTES: u64 = 43;
 
 /// Bytes of a document that the first process of a study distributes.
-const A_DOCUMENT_DEALT: u64 = 9;
+const DOCUMENT_DISTRIBUTED_BYTES: u64 = 9;
 
 /// Bytes of a page that are sent to each other process if only the directory is broadcast.
-const A_ROW_OF_DIRECTORY: u64 = 12;
+const DIRECTORY_ROW_BYTES: u64 = 12;
 
 /// Additional rounds in which long lists of counts of pages are added up, half of those of
 /// all-pairs overlap. Measured.
@@ -88,7 +88,7 @@ const MERGES: [u64; 2] = [10, 0];
 
 /// Bytes of a page that is sent to the owner of its place, and (next constant) additional rounds if
 /// there are many such rows. Measured.
-const A_PAGE_BY_PLACE: u64 = 60;
+const PAGE_PLACE_BYTES: u64 = 60;
 const PARTITIONED_ROW: u64 = 8;
 
 /// Traffic of a run.
@@ -129,31 +129,31 @@ pub fn of_crawl(job: &Job, counts: &CrawlCounts, machines: &Machines) -> Volume 
     let row = if job.chunks.bits <= 32 { size_of::<Row32>() } else { size_of::<Row64>() } as u64;
     // Pages that cannot share T chunks with any other page are removed before pairs are generated.
     let pairs = (u128::from(held.pairs) * u128::from(counts.heavy_thousandths) / 1000) as u64;
-    let overlap = row * held.tuples + A_PAIR * pairs;
-    let (settled, captures) = (A_NUMBER * held.pages, A_CAPTURE * held.pages);
+    let overlap = row * held.tuples + PAIR_BYTES * pairs;
+    let (settled, captures) = (NUMBER_BYTES * held.pages, CAPTURE_BYTES * held.pages);
     let (to_owners, message, dealt) = match job.kind {
         JobKind::Fingerprints => {
             // Within a process, one worker collects the broadcast data.
-            let message = A_ROW_OF_DIRECTORY * held.pages;
+            let message = DIRECTORY_ROW_BYTES * held.pages;
             ([settled + captures + message, 0], message, 0)
         }
         JobKind::Study => {
-            let links = A_LINK * counts.links_within;
-            let texts = A_DOCUMENT_WRITTEN * held.pages;
-            let numbers = settled + captures + A_DOCUMENT * held.pages + links + overlap;
-            ([numbers, texts], STUDY_SENT * held.pages + links, A_DOCUMENT_DEALT * held.pages)
+            let links = LINK_BYTES * counts.links_within;
+            let texts = DOCUMENT_WRITTEN_BYTES * held.pages;
+            let numbers = settled + captures + DOCUMENT_BYTES * held.pages + links + overlap;
+            ([numbers, texts], STUDY_SENT * held.pages + links, DOCUMENT_DISTRIBUTED_BYTES * held.pages)
         }
         _ => {
             let found = found(job, counts);
             let measure = of_measure(job, counts, overlap, machines);
-            let texts = A_PAGE_WRITTEN * held.pages;
+            let texts = PAGE_WRITTEN_BYTES * held.pages;
             // Features are sent to where they are counted over the crawl, and back to where the
             // features of a page are collected.
-            let features = 2 * A_FEATURE * held.features;
+            let features = 2 * FEATURE_BYTES * held.features;
             (
                 [settled + captures + found + measure + features, texts],
-                A_PAGE_SENT * held.pages,
-                A_PAGE_DEALT * held.pages,
+                PAGE_SENT_BYTES * held.pages,
+                PAGE_DISTRIBUTED_BYTES * held.pages,
             )
         }
     };
@@ -165,16 +165,16 @@ pub fn of_crawl(job: &Job, counts: &CrawlCounts, machines: &Machines) -> Volume 
 fn found(job: &Job, counts: &CrawlCounts) -> u64 {
     let (pages, links) = (counts.held.pages, counts.links_within);
     let again = match context_pairs::is_asked_for(job) {
-        true => A_PAGE_FOUND_AGAIN * pages + A_LINK_FOUND_AGAIN * links,
+        true => PAGE_CONTEXT_BYTES * pages + LINK_CONTEXT_BYTES * links,
         false => 0,
     };
-    A_PAGE_FOUND * pages + (A_LINK + A_LINK_FOUND) * links + again
+    PAGE_DERIVED_BYTES * pages + (LINK_BYTES + LINK_GROWTH_BYTES) * links + again
 }
 
 /// Returns the bytes that the main job sends to be joined after pairs are found, with captures and
 /// with texts that are written.
 pub(super) fn on_the_way(job: &Job, counts: &CrawlCounts) -> u64 {
-    found(job, counts) + (A_CAPTURE + A_PAGE_WRITTEN) * counts.held.pages
+    found(job, counts) + (CAPTURE_BYTES + PAGE_WRITTEN_BYTES) * counts.held.pages
 }
 
 /// Bytes of a document that are sent to each other process of a study.
@@ -184,7 +184,7 @@ fn of_measure(job: &Job, counts: &CrawlCounts, overlap: u64, machines: &Machines
     let held = &counts.held;
     // The context pass fetches chunks, and so does the comparison of pages to skip with the pages
     // that are kept.
-    let compared = A_CHUNK_COMPARED * held.tuples;
+    let compared = CHUNK_COMPARED_BYTES * held.tuples;
     match job.similar.by {
         Measure::Overlap | Measure::Both => overlap + compared,
         // A simhash with its page; then the near simhashes.
@@ -195,12 +195,12 @@ fn of_measure(job: &Job, counts: &CrawlCounts, overlap: u64, machines: &Machines
             // slabs that it visits.
             let points = 8 * dims * held.pages + (16 * dims + 30) * held.pages;
             let asked = children_asked(held.pages, counts.links_within, machines.peers());
-            points + A_CHILD_VALUE * dims * u64::from(job.signatures.vectors.depth) * asked
+            points + CHILD_VALUE_BYTES * dims * u64::from(job.signatures.vectors.depth) * asked
         }
         // The number of given pairs is not known.
         Measure::Given => 0,
         Measure::Minhash => {
-            minhash_pairs::keys_bytes(held.pages, &job.minhash) + A_SHINGLE_FETCHED * held.shingles + compared
+            minhash_pairs::keys_bytes(held.pages, &job.minhash) + SHINGLE_FETCHED_BYTES * held.shingles + compared
         }
     }
 }
@@ -213,7 +213,7 @@ fn children_asked(pages: u64, links: u64, workers: u64) -> u64 {
 }
 
 /// Rounds in which given pairs are read, matched with pages and guarded.
-const GIVEN: u64 = 6;
+const GIVEN_PAIR_ROUNDS: u64 = 6;
 
 /// Returns the number of times that all workers wait for each other. It is the sum of the rounds of
 /// the steps that every job of a kind has, which are measured; of the rounds in which long lists
@@ -233,20 +233,20 @@ fn rounds(job: &Job, counts: &CrawlCounts, machines: &Machines) -> u64 {
         (_, Measure::Overlap) => 87,
         (_, Measure::Both) => 96,
     };
-    let steps = steps + if job.pairs.from.is_empty() { 0 } else { GIVEN };
+    let steps = steps + if job.pairs.from.is_empty() { 0 } else { GIVEN_PAIR_ROUNDS };
     let steps = steps + if job.simhash.features.idf && job.simhash.bits > 0 { 6 } else { 0 };
     // If the rows of pages by place do not fit into one partition, their number is exchanged before
     // they are sent.
-    let are_many = A_PAGE_BY_PLACE * pages / machines.peers() > PARTITION_BYTES;
+    let are_many = PAGE_PLACE_BYTES * pages / machines.peers() > PARTITION_BYTES;
     let message = if are_many && context_pairs::is_asked_for(job) { PARTITIONED_ROW } else { 0 };
-    let (counted, by) = match (job.kind, job.similar.by) {
+    let (sum_count, counters) = match (job.kind, job.similar.by) {
         // The workers of a process count together, but those of a study by themselves.
         (JobKind::Study, _) => (1, machines.peers() as usize),
         (_, Measure::Overlap | Measure::Both) => (2, machines.count),
         _ => (0, 1),
     };
-    let is_long = !page_counts::is_short(pages as usize * size_of::<u32>(), by);
-    let added = if by > 1 && is_long { SUMS * counted } else { 0 };
+    let is_long = !page_counts::is_short(pages as usize * size_of::<u32>(), counters);
+    let added = if counters > 1 && is_long { SUMS * sum_count } else { 0 };
     let without_context = usize::from(!context_pairs::is_asked_for(job));
     let merged = match machines.count {
         1 => 0,

@@ -8,7 +8,7 @@ use webtwin_storage::table::{Table, TableColumn, decode_columns};
 
 /// Tables with ids of pages, or of sets of pages by their smallest page, and the columns with such
 /// ids. Both jobs with a table `pairs` have the same columns in it.
-pub const OF_PAGES: [(&str, &[&str]); 12] = [
+pub const PAGE_TABLES: [(&str, &[&str]); 12] = [
     ("pages", &["doc_id"]),
     ("links", &["src", "dst"]),
     ("pairs", &["a", "b"]),
@@ -24,7 +24,7 @@ pub const OF_PAGES: [(&str, &[&str]); 12] = [
 ];
 
 /// Tables with ids of hosts, and the columns with such ids.
-const OF_HOSTS: [(&str, &[&str]); 2] = [("hosts", &["host_id"]), ("server_pairs", &["a", "b"])];
+const HOST_TABLES: [(&str, &[&str]); 2] = [("hosts", &["host_id"]), ("server_pairs", &["a", "b"])];
 
 /// Kind of object that an id identifies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,9 +48,9 @@ pub enum NamedId {
 /// ```
 pub fn named(table: &str, column: &str) -> Option<NamedId> {
     let is_in = |tables: &[(&str, &[&str])]| tables.iter().any(|of| of.0 == table && of.1.contains(&column));
-    match is_in(&OF_PAGES) {
+    match is_in(&PAGE_TABLES) {
         true => Some(NamedId::Page),
-        false => is_in(&OF_HOSTS).then_some(NamedId::Host),
+        false => is_in(&HOST_TABLES).then_some(NamedId::Host),
     }
 }
 

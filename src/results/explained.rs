@@ -10,9 +10,9 @@ use webtwin_base::ids::{DocId, HostId, Number, Page, doc_id};
 use webtwin_core::chunks::ChunkRecipe;
 use webtwin_core::explain::chain::shortest;
 use webtwin_core::explain::diff::pieces;
-use webtwin_core::explain::evidence::{PairEvidence, needed};
+use webtwin_core::explain::evidence::{PairEvidence, needed_chunks};
 use webtwin_core::explain::{
-    ChainStep, Explanation, HammingEvidence, Knowledge, OverlapEvidence, PageSide, Rival, SharedChunk, TOO_FEW,
+    ChainStep, Explanation, HammingEvidence, Knowledge, OverlapEvidence, PageSide, Rival, SharedChunk, TOO_FEW_CHUNKS,
 };
 use webtwin_core::overlap::FPrintDocId;
 use webtwin_core::overlap::filter::ChunkVerdict;
@@ -245,7 +245,7 @@ impl PagePairTables {
             pair: pair.map(|at| self.measures[at].1),
             shared: evidence.shared(a, b),
             chunks,
-            needed: needed(chunks, settings),
+            needed: needed_chunks(chunks, settings),
             weak: self.needs_support() && has_low_resemblance(evidence.shared(a, b), chunks[0], chunks[1], settings),
             known: self.known,
             better: if guarded { [better(a, b), better(b, a)] } else { [Vec::new(), Vec::new()] },
@@ -322,7 +322,7 @@ impl PagePairTables {
                     overlap.shared,
                     overlap.chunks[0],
                     overlap.chunks[1],
-                    overlap.needed.map_or(TOO_FEW.into(), |needed| format!("{needed} are needed")),
+                    overlap.needed.map_or(TOO_FEW_CHUNKS.into(), |needed| format!("{needed} are needed")),
                     settings.min_shared,
                     settings.min_resemblance,
                     settings.doubt

@@ -81,7 +81,7 @@ impl FingerprintSet {
         });
         let (starts, opened) = (starts.collect(), Arc::default());
         let mut set = FingerprintSet { starts, manifest, doc_ids: false, folder: folder.clone(), opened };
-        set.doc_ids = !set.manifest.chunks.is_empty() && set.chunk(0)?.about().doc_ids;
+        set.doc_ids = !set.manifest.chunks.is_empty() && set.chunk(0)?.header().doc_ids;
         Ok(Some(set))
     }
 
@@ -112,7 +112,7 @@ impl FingerprintSet {
             ));
         }
         let opened = FingerprintFile::open(location.name(), file)?;
-        let about = opened.about();
+        let about = opened.header();
         if (about.f, about.count, about.first, about.last) != (self.manifest.f, chunk.count, chunk.first, chunk.last)
             || about.recipe != self.manifest.recipe
             || (number > 0 && about.doc_ids != self.doc_ids)

@@ -36,7 +36,7 @@ pub struct Arena<T> {
     /// Number of blocks that were ever used, and the blocks among them that are free again.
     known_blocks: usize,
     free: Vec<u32>,
-    most_blocks: usize,
+    max_blocks: usize,
     /// Bucket that is written to disk next.
     next: usize,
     file: SpillFile,
@@ -64,7 +64,7 @@ impl Bucket {
 
 impl<T: Pod> Arena<T> {
     /// Creates `count` empty buckets. Their blocks hold in memory what the pool allows a worker,
-    /// but at least [`Arena::least_bytes`].
+    /// but at least [`Arena::required_bytes`].
     pub fn new(count: usize, pool: &MemoryPool) -> Arena<T> {
         let blocks = usize::try_from(pool.of_worker()).unwrap_or(usize::MAX) / (BLOCK * size_of::<T>());
         Arena {
@@ -73,14 +73,14 @@ impl<T: Pod> Arena<T> {
             slabs: Vec::new(),
             known_blocks: 0,
             free: Vec::new(),
-            most_blocks: blocks.clamp(count, u32::MAX as usize),
+            max_blocks: blocks.clamp(count, u32::MAX as usize),
             next: 0,
             file: SpillFile::new(&pool.disk()),
         }
     }
 
     /// Returns the memory in bytes of `count` buckets that all have rows: a lot and a block each.
-    pub fn least_bytes(count: usize) -> u64 {
+    pub fn required_bytes(count: usize) -> u64 {
         (count * (LOT + BLOCK) * size_of::<T>()) as u64
     }
 
@@ -93,10 +93,10 @@ impl<T: Pod> Arena<T> {
     pub fn partition(&mut self, rows: &[T], mut bucket: impl FnMut(&T) -> usize) -> Result<()> {
         for row in rows {
             let number = bucket(row);
-            let of_lot = &mut self.buckets[number].of_lot;
-            self.lots[number * LOT + *of_lot] = *row;
-            *of_lot += 1;
-            if *of_lot == LOT {
+            let position = &mut self.buckets[number].of_lot;
+            self.lots[number * LOT + *position] = *row;
+            *position += 1;
+            if *position == LOT {
                 self.put_away(number)?;
             }
         }
@@ -120,7 +120,7 @@ impl<T: Pod> Arena<T> {
     }
 
     fn free_block(&mut self) -> Result<u32> {
-        if self.free.is_empty() && self.known_blocks == self.most_blocks {
+        if self.free.is_empty() && self.known_blocks == self.max_blocks {
             self.spill()?;
         }
         if let Some(block) = self.free.pop() {
@@ -137,7 +137,7 @@ impl<T: Pod> Arena<T> {
     /// free. There are at least as many blocks as buckets, and the bucket that requests a block has
     /// no partial one, so at least one block is full.
     fn spill(&mut self) -> Result<()> {
-        let mut gathered: Vec<T> = Vec::new();
+        let mut piece: Vec<T> = Vec::new();
         for _ in 0..self.buckets.len() {
             let bucket = &mut self.buckets[self.next];
             self.next = (self.next + 1) % self.lots.len().div_ceil(LOT);
@@ -145,14 +145,14 @@ impl<T: Pod> Arena<T> {
             if full == 0 {
                 continue;
             }
-            gathered.clear();
+            piece.clear();
             for block in bucket.blocks.drain(..full) {
                 let (slab, start) = place::<T>(block);
-                gathered.extend_from_slice(&self.slabs[slab][start..start + BLOCK]);
+                piece.extend_from_slice(&self.slabs[slab][start..start + BLOCK]);
                 self.free.push(block);
             }
-            bucket.spilled.push(self.file.append(bytemuck::cast_slice(&gathered))?);
-            if self.free.len() > self.most_blocks / 8 {
+            bucket.spilled.push(self.file.append(bytemuck::cast_slice(&piece))?);
+            if self.free.len() > self.max_blocks / 8 {
                 break;
             }
         }
@@ -235,27 +235,27 @@ mod tests {
             let mut arena = Arena::<u64>::new(count, &MemoryPool::default().limited(allowed));
             let bucket = |row: &u64| (seed.wrapping_mul((row * row) | 1) >> 40) as usize % count;
             let rows: Vec<u64> = (0..partitioned).collect();
-            let of = |number: usize, rows: &[u64]| -> Vec<u64> {
+            let rows_in_bucket = |number: usize, rows: &[u64]| -> Vec<u64> {
                 rows.iter().copied().filter(|row| bucket(row) == number).collect()
             };
-            for some in rows.chunks(777) {
-                arena.partition(some, bucket).unwrap();
+            for batch in rows.chunks(777) {
+                arena.partition(batch, bucket).unwrap();
             }
-            prop_assert!(arena.held_bytes() <= allowed.max(Arena::<u64>::least_bytes(count)));
-            prop_assert!(partitioned * 8 <= allowed + Arena::<u64>::least_bytes(count) || arena.spilled_bytes() > 0);
+            prop_assert!(arena.held_bytes() <= allowed.max(Arena::<u64>::required_bytes(count)));
+            prop_assert!(partitioned * 8 <= allowed + Arena::<u64>::required_bytes(count) || arena.spilled_bytes() > 0);
             for number in 0..count {
-                prop_assert_eq!(rows_of(&arena, number), of(number, &rows));
+                prop_assert_eq!(rows_of(&arena, number), rows_in_bucket(number, &rows));
             }
             // The memory of an emptied bucket is reused, and later rows are the only ones in it.
             for number in (0..count).step_by(2) {
                 arena.empty(number);
                 prop_assert!(rows_of(&arena, number).is_empty());
             }
-            let more: Vec<u64> = (partitioned..partitioned + 5000).collect();
-            arena.partition(&more, bucket).unwrap();
+            let later_rows: Vec<u64> = (partitioned..partitioned + 5000).collect();
+            arena.partition(&later_rows, bucket).unwrap();
             for number in 0..count {
-                let kept = if number % 2 == 0 { &[][..] } else { &rows };
-                prop_assert_eq!(rows_of(&arena, number), [of(number, kept), of(number, &more)].concat());
+                let remaining = if number % 2 == 0 { &[][..] } else { &rows };
+                prop_assert_eq!(rows_of(&arena, number), [rows_in_bucket(number, remaining), rows_in_bucket(number, &later_rows)].concat());
             }
         }
     }
@@ -264,7 +264,7 @@ mod tests {
     fn missing_spill_disk_is_named_if_needed() {
         let nowhere = MemoryPool::new(0, std::path::Path::new("/nowhere/at/all"), super::super::SPILL);
         let mut arena = Arena::<u64>::new(1, &nowhere);
-        let refused = arena.partition(&[1; 3 * BLOCK], |_| 0).unwrap_err();
-        assert!(refused.to_string().contains("/nowhere/at/all (effort.spill)"), "{refused}");
+        let error = arena.partition(&[1; 3 * BLOCK], |_| 0).unwrap_err();
+        assert!(error.to_string().contains("/nowhere/at/all (effort.spill)"), "{error}");
     }
 }

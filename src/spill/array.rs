@@ -39,7 +39,7 @@ pub struct Array<T> {
 
 #[derive(Debug)]
 enum Block<T> {
-    Held(Vec<T>),
+    InMemory(Vec<T>),
     Spilled {
         /// Offset in the file.
         offset: u64,
@@ -62,10 +62,10 @@ impl<T: Pod> Array<T> {
 
     /// Creates an empty array that holds in memory what the pool allows a worker, plus one block.
     pub fn new(pool: &MemoryPool) -> Array<T> {
-        Array::beside(pool.of_worker(), &pool.disk())
+        Array::with_limit(pool.of_worker(), &pool.disk())
     }
 
-    fn beside(allowed_bytes: u64, disk: &Disk) -> Array<T> {
+    fn with_limit(allowed_bytes: u64, disk: &Disk) -> Array<T> {
         const { assert!(PIECE_BYTES.is_multiple_of(size_of::<T>())) };
         let file = SpillFile::new(disk);
         Array { blocks: Vec::new(), open: Vec::new(), passed: 0, held_bytes: 0, allowed_bytes, file }
@@ -79,12 +79,12 @@ impl<T: Pod> Array<T> {
     /// Creates an empty array with the memory budget of this one divided by `parts`, and the same
     /// disk.
     pub fn like_part(&self, parts: u64) -> Array<T> {
-        Array::beside(self.allowed_bytes / parts, self.file.disk())
+        Array::with_limit(self.allowed_bytes / parts, self.file.disk())
     }
 
     /// Creates an empty array of other items with the same memory budget and the same disk.
     pub fn held_alike<U: Pod>(&self) -> Array<U> {
-        Array::beside(self.allowed_bytes, self.file.disk())
+        Array::with_limit(self.allowed_bytes, self.file.disk())
     }
 
     /// Appends items, and returns the position of the first of them.
@@ -98,8 +98,8 @@ impl<T: Pod> Array<T> {
             if self.open.capacity() == 0 {
                 self.open.reserve_exact(Self::BLOCK);
             }
-            let (some, rest) = items.split_at(items.len().min(Self::BLOCK - self.open.len()));
-            self.open.extend_from_slice(some);
+            let (head, rest) = items.split_at(items.len().min(Self::BLOCK - self.open.len()));
+            self.open.extend_from_slice(head);
             items = rest;
             if self.open.len() == Self::BLOCK {
                 self.put_away()?;
@@ -111,7 +111,7 @@ impl<T: Pod> Array<T> {
     fn put_away(&mut self) -> Result<()> {
         if self.held_bytes + RUN_LOG_BLOCK_BYTES as u64 <= self.allowed_bytes {
             self.held_bytes += RUN_LOG_BLOCK_BYTES as u64;
-            self.blocks.push(Block::Held(std::mem::take(&mut self.open)));
+            self.blocks.push(Block::InMemory(std::mem::take(&mut self.open)));
             return Ok(());
         }
         let spilled = spill(&mut self.file, &self.open)?;
@@ -126,10 +126,10 @@ impl<T: Pod> Array<T> {
     /// Returns the errors of [`Array::push`].
     pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
         self.allowed_bytes = bytes;
-        let mut held = self.blocks.iter_mut().rev().filter(|block| matches!(block, Block::Held(_)));
+        let mut held_blocks = self.blocks.iter_mut().rev().filter(|block| matches!(block, Block::InMemory(_)));
         while self.held_bytes > bytes {
-            let block = held.next().expect("held items are in blocks");
-            let Block::Held(items) = block else { unreachable!("others are filtered out") };
+            let block = held_blocks.next().expect("held items are in blocks");
+            let Block::InMemory(items) = block else { unreachable!("others are filtered out") };
             *block = spill(&mut self.file, items)?;
             self.held_bytes -= RUN_LOG_BLOCK_BYTES as u64;
         }
@@ -142,9 +142,9 @@ impl<T: Pod> Array<T> {
     /// # Errors
     /// Returns the errors of [`Array::push`].
     pub fn give_up(&mut self, bytes: u64) -> Result<u64> {
-        let before = self.held_bytes;
-        self.hold_at_most(before.saturating_sub(bytes))?;
-        Ok(before - self.held_bytes)
+        let previous_bytes = self.held_bytes;
+        self.hold_at_most(previous_bytes.saturating_sub(bytes))?;
+        Ok(previous_bytes - self.held_bytes)
     }
 
     /// Reads all blocks on disk into memory, regardless of the budget.
@@ -157,7 +157,7 @@ impl<T: Pod> Array<T> {
                 let mut items = Vec::with_capacity(Self::BLOCK);
                 self.read_pieces((at * Self::BLOCK) as u64, Self::BLOCK, &mut items)?;
                 self.file.release(offset, Self::BLOCK * size_of::<T>());
-                self.blocks[at] = Block::Held(items);
+                self.blocks[at] = Block::InMemory(items);
                 self.held_bytes += RUN_LOG_BLOCK_BYTES as u64;
             }
         }
@@ -169,7 +169,7 @@ impl<T: Pod> Array<T> {
     pub fn forget_before(&mut self, position: u64) {
         while self.passed < (position / Self::BLOCK as u64) as usize {
             match std::mem::replace(&mut self.blocks[self.passed], Block::Forgotten) {
-                Block::Held(_) => self.held_bytes -= RUN_LOG_BLOCK_BYTES as u64,
+                Block::InMemory(_) => self.held_bytes -= RUN_LOG_BLOCK_BYTES as u64,
                 Block::Spilled { offset, .. } => self.file.release(offset, Self::BLOCK * size_of::<T>()),
                 Block::Forgotten => {}
             }
@@ -229,9 +229,9 @@ impl<T: Pod> Array<T> {
     /// # Errors
     /// Returns the errors of [`Array::get`].
     pub fn blocks(&self) -> impl Iterator<Item = Result<Vec<T>>> + '_ {
-        let (mut reader, count, at_once) = (self.reader(), self.len(), (BLOCK_BYTES / size_of::<T>()) as u64);
-        let starts = (0..count).step_by(at_once as usize);
-        starts.map(move |start| Ok(reader.get(start, at_once.min(count - start) as usize)?.to_vec()))
+        let (mut reader, count, items_per_block) = (self.reader(), self.len(), (BLOCK_BYTES / size_of::<T>()) as u64);
+        let starts = (0..count).step_by(items_per_block as usize);
+        starts.map(move |start| Ok(reader.get(start, items_per_block.min(count - start) as usize)?.to_vec()))
     }
 
     /// Returns a reader with an empty cache.
@@ -247,7 +247,7 @@ impl<T: Pod> Array<T> {
     fn in_memory(&self, at: u64) -> Option<&[T]> {
         let (block, at) = ((at / Self::BLOCK as u64) as usize, (at % Self::BLOCK as u64) as usize);
         match self.blocks.get(block) {
-            Some(Block::Held(items)) => Some(&items[at..]),
+            Some(Block::InMemory(items)) => Some(&items[at..]),
             Some(Block::Spilled { .. }) => None,
             Some(Block::Forgotten) => unreachable!("released blocks are not read"),
             None => Some(&self.open[at..]),
@@ -259,7 +259,7 @@ impl<T: Pod> Array<T> {
     fn append_pieces(&self, begin: u64, end: u64, scratch: &mut Vec<T>) -> Result<()> {
         let mut at = begin;
         while at < end {
-            let before = scratch.len();
+            let previous_length = scratch.len();
             let end_of_block = (at / Self::BLOCK as u64 + 1) * Self::BLOCK as u64;
             match self.in_memory(at) {
                 Some(items) => scratch.extend_from_slice(&items[..(end.min(end_of_block) - at) as usize]),
@@ -268,7 +268,7 @@ impl<T: Pod> Array<T> {
                     self.read_pieces(at, count as usize, scratch)?;
                 }
             }
-            at += (scratch.len() - before) as u64;
+            at += (scratch.len() - previous_length) as u64;
         }
         Ok(())
     }
@@ -326,22 +326,22 @@ impl<T: Pod> ArrayReader<'_, T> {
     /// Reads the items from `at` to `end` into the cache, unless they are there.
     fn fill(&mut self, at: u64, end: u64) -> Result<()> {
         let piece = Array::<T>::PIECE;
-        let read = self.begin..self.begin + self.items.len() as u64;
-        if read.contains(&at) && end <= read.end {
+        let buffered = self.begin..self.begin + self.items.len() as u64;
+        if buffered.contains(&at) && end <= buffered.end {
             return Ok(());
         }
         let begin = at - at % piece;
-        let goes_on = read.start <= begin && begin <= read.end && !self.items.is_empty();
+        let is_sequential = buffered.start <= begin && begin <= buffered.end && !self.items.is_empty();
         // Whole pieces of the cache that are still needed are kept.
-        let whole = if goes_on { read.end - read.end % piece } else { begin };
-        if goes_on {
-            self.items.truncate((whole - read.start) as usize);
-            self.items.drain(..(begin - read.start) as usize);
+        let whole = if is_sequential { buffered.end - buffered.end % piece } else { begin };
+        if is_sequential {
+            self.items.truncate((whole - buffered.start) as usize);
+            self.items.drain(..(begin - buffered.start) as usize);
         } else {
             self.items.clear();
         }
         self.begin = begin;
-        let ahead = if goes_on { (begin + PIECES_AHEAD * piece).min(self.array.len()) } else { end };
+        let ahead = if is_sequential { (begin + PIECES_AHEAD * piece).min(self.array.len()) } else { end };
         self.array.append_pieces(whole, end.max(ahead), &mut self.items)
     }
 }
@@ -364,26 +364,26 @@ mod tests {
             lengths in prop::collection::vec(0usize..300_000, 1..12), allowed in 0u64..6_000_000, later in 0u64..6_000_000
         ) {
             let mut array = within::<u32>(allowed);
-            let mut all: Vec<u32> = Vec::new();
+            let mut pushed: Vec<u32> = Vec::new();
             let mut places = Vec::new();
             for length in lengths {
-                let items: Vec<u32> = (0..length).map(|at| (all.len() + at) as u32).collect();
-                prop_assert_eq!(array.push(&items).unwrap(), all.len() as u64);
-                places.push((all.len(), length));
-                all.extend(items);
+                let items: Vec<u32> = (0..length).map(|at| (pushed.len() + at) as u32).collect();
+                prop_assert_eq!(array.push(&items).unwrap(), pushed.len() as u64);
+                places.push((pushed.len(), length));
+                pushed.extend(items);
                 prop_assert!(array.held_bytes() <= allowed);
             }
-            prop_assert_eq!(array.len(), all.len() as u64);
+            prop_assert_eq!(array.len(), pushed.len() as u64);
             for allowed in [allowed, allowed.min(later)] {
                 array.hold_at_most(allowed).unwrap();
                 prop_assert!(array.held_bytes() <= allowed);
-                prop_assert!(array.spilled_bytes() > 0 || all.len() * 4 <= allowed as usize + 2 * RUN_LOG_BLOCK_BYTES);
-                prop_assert!(array.blocks().map(Result::unwrap).collect::<Vec<_>>().concat() == all);
+                prop_assert!(array.spilled_bytes() > 0 || pushed.len() * 4 <= allowed as usize + 2 * RUN_LOG_BLOCK_BYTES);
+                prop_assert!(array.blocks().map(Result::unwrap).collect::<Vec<_>>().concat() == pushed);
                 let (mut scratch, mut reader) = (Vec::new(), array.reader());
                 for &(at, length) in &places {
                     for (from, count) in [(at, length), (at, length / 2), (at + length / 2, length - length / 2)] {
-                        prop_assert!(array.get(from as u64, count, &mut scratch).unwrap() == &all[from..from + count]);
-                        prop_assert!(reader.get(from as u64, count).unwrap() == &all[from..from + count]);
+                        prop_assert!(array.get(from as u64, count, &mut scratch).unwrap() == &pushed[from..from + count]);
+                        prop_assert!(reader.get(from as u64, count).unwrap() == &pushed[from..from + count]);
                     }
                 }
             }
@@ -400,8 +400,8 @@ mod tests {
                 (array.push(&list).unwrap(), list)
             }).collect();
             let (mut reader, mut scratch) = (array.reader(), Vec::new());
-            let at_random = places.iter().map(|place| place.get(&lists));
-            for (at, list) in lists.iter().chain(at_random).chain(&lists) {
+            let random_lists = places.iter().map(|place| place.get(&lists));
+            for (at, list) in lists.iter().chain(random_lists).chain(&lists) {
                 prop_assert_eq!(reader.get(*at, list.len()).unwrap(), &list[..]);
                 prop_assert_eq!(array.get(*at, list.len(), &mut scratch).unwrap(), &list[..]);
             }
@@ -411,56 +411,56 @@ mod tests {
     #[test]
     fn released_values_are_freed_and_the_others_are_read() {
         let mut array = within::<u64>(u64::MAX);
-        let all: Vec<u64> = (0..400_000).collect();
-        array.push(&all).unwrap();
+        let items: Vec<u64> = (0..400_000).collect();
+        array.push(&items).unwrap();
         assert_eq!(array.held_bytes(), 3 << 20);
         array.forget_before((2 << 17) + 5);
         assert_eq!(array.held_bytes(), 1 << 20);
         array.forget_before((2 << 17) + 6);
-        assert_eq!(array.reader().get(2 << 17, 100_000).unwrap(), &all[2 << 17..][..100_000]);
+        assert_eq!(array.reader().get(2 << 17, 100_000).unwrap(), &items[2 << 17..][..100_000]);
     }
 
     #[test]
     fn values_within_memory_are_read_there_and_others_from_disk() {
         let mut array = within::<u64>(1 << 20);
-        let all: Vec<u64> = (0..700_000).collect();
-        array.push(&all[..400_000]).unwrap();
+        let items: Vec<u64> = (0..700_000).collect();
+        array.push(&items[..400_000]).unwrap();
         array.take_in().unwrap();
         assert_eq!(array.held_bytes(), 3 << 20);
-        let before = array.spilled_bytes();
-        array.push(&all[400_000..]).unwrap();
-        assert!(array.spilled_bytes() > before && array.held_bytes() == 3 << 20);
+        let spilled_bytes = array.spilled_bytes();
+        array.push(&items[400_000..]).unwrap();
+        assert!(array.spilled_bytes() > spilled_bytes && array.held_bytes() == 3 << 20);
         array.forget_before(1 << 17);
         assert_eq!(array.held_bytes(), 2 << 20);
-        assert_eq!(array.reader().get(1 << 17, 500_000).unwrap(), &all[1 << 17..][..500_000]);
+        assert_eq!(array.reader().get(1 << 17, 500_000).unwrap(), &items[1 << 17..][..500_000]);
     }
 
     #[test]
     fn released_values_leave_the_disk_and_the_others_are_read() {
         let mut array = within::<[u32; 2]>(0);
-        let all: Vec<[u32; 2]> = (0..400_000).map(|n| [n, n + 1]).collect();
-        array.push(&all).unwrap();
+        let items: Vec<[u32; 2]> = (0..400_000).map(|n| [n, n + 1]).collect();
+        array.push(&items).unwrap();
         let block = Array::<[u32; 2]>::BLOCK;
         let full = array.file.taken_bytes();
         array.forget_before(2 * block as u64 + 5);
         let freed = (full - array.file.taken_bytes()) as usize;
         assert!(cfg!(not(target_os = "linux")) || (1 << 21) - (3 * PIECE_BYTES) < freed, "{freed} bytes were freed");
-        assert_eq!(array.reader().get(2 * block as u64, 100_000).unwrap(), &all[2 * block..][..100_000]);
+        assert_eq!(array.reader().get(2 * block as u64, 100_000).unwrap(), &items[2 * block..][..100_000]);
     }
 
     #[test]
     fn a_damaged_piece_is_an_error_and_the_others_are_read() {
         let mut array = within::<u64>(0);
-        let all: Vec<u64> = (0..300_000).collect();
-        array.push(&all).unwrap();
+        let items: Vec<u64> = (0..300_000).collect();
+        array.push(&items).unwrap();
         array.file.damage(5 * PIECE_BYTES as u64 + 9);
         let piece = Array::<u64>::PIECE;
         let (mut scratch, mut reader) = (Vec::new(), array.reader());
-        for read in [array.get(6 * piece - 1, 2, &mut scratch).map(drop), reader.get(5 * piece, 1).map(drop)] {
-            let refused = read.unwrap_err();
-            assert_eq!(refused.exit_code(), 8);
-            assert!(refused.to_string().contains("returned other bytes than were written"), "{refused}");
+        for outcome in [array.get(6 * piece - 1, 2, &mut scratch).map(drop), reader.get(5 * piece, 1).map(drop)] {
+            let error = outcome.unwrap_err();
+            assert_eq!(error.exit_code(), 8);
+            assert!(error.to_string().contains("returned other bytes than were written"), "{error}");
         }
-        assert_eq!(array.get(6 * piece, 2, &mut scratch).unwrap(), &all[6 * piece as usize..][..2]);
+        assert_eq!(array.get(6 * piece, 2, &mut scratch).unwrap(), &items[6 * piece as usize..][..2]);
     }
 }

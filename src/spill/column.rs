@@ -27,20 +27,20 @@ pub struct SpillColumn<T> {
     file: Option<SpillFile>,
     checks: Vec<u64>,
     /// Rows after those on disk.
-    held: Vec<T>,
+    rows_in_memory: Vec<T>,
 }
 
 /// Creates an empty column that stays in memory.
 impl<T> Default for SpillColumn<T> {
     fn default() -> SpillColumn<T> {
-        SpillColumn { disk: None, file: None, checks: Vec::new(), held: Vec::new() }
+        SpillColumn { disk: None, file: None, checks: Vec::new(), rows_in_memory: Vec::new() }
     }
 }
 
 /// Creates a column in memory.
 impl<T: Pod> From<Vec<T>> for SpillColumn<T> {
-    fn from(held: Vec<T>) -> SpillColumn<T> {
-        SpillColumn { held, ..SpillColumn::default() }
+    fn from(rows: Vec<T>) -> SpillColumn<T> {
+        SpillColumn { rows_in_memory: rows, ..SpillColumn::default() }
     }
 }
 
@@ -58,7 +58,7 @@ impl<T: Pod> SpillColumn<T> {
     /// # Errors
     /// Returns the errors of [`SpillColumn::push`].
     pub fn from_rows(list: Vec<T>, pool: &MemoryPool) -> Result<SpillColumn<T>> {
-        let mut column = SpillColumn { held: list, ..SpillColumn::new(pool) };
+        let mut column = SpillColumn { rows_in_memory: list, ..SpillColumn::new(pool) };
         column.write_full_blocks()?;
         Ok(column)
     }
@@ -68,7 +68,7 @@ impl<T: Pod> SpillColumn<T> {
     /// # Errors
     /// Returns the errors of [`SpillColumn::push`].
     pub fn onto(self, pool: &MemoryPool) -> Result<SpillColumn<T>> {
-        if self.file.is_some() { Ok(self) } else { SpillColumn::from_rows(self.held, pool) }
+        if self.file.is_some() { Ok(self) } else { SpillColumn::from_rows(self.rows_in_memory, pool) }
     }
 
     /// Appends a row.
@@ -77,27 +77,27 @@ impl<T: Pod> SpillColumn<T> {
     /// Returns [`webtwin_base::error::Error::Storage`] or another error of a full disk if the row
     /// cannot be written to disk.
     pub fn push(&mut self, row: T) -> Result<()> {
-        self.held.push(row);
-        if self.disk.is_some() && self.held.len() == Self::ROWS { self.write_full_blocks() } else { Ok(()) }
+        self.rows_in_memory.push(row);
+        if self.disk.is_some() && self.rows_in_memory.len() == Self::ROWS { self.write_full_blocks() } else { Ok(()) }
     }
 
     fn write_full_blocks(&mut self) -> Result<()> {
-        let full = self.held.len() - self.held.len() % Self::ROWS;
+        let full = self.rows_in_memory.len() - self.rows_in_memory.len() % Self::ROWS;
         let Some(disk) = self.disk.as_ref().filter(|_| full > 0) else { return Ok(()) };
-        let rows = &self.held[..full];
+        let rows = &self.rows_in_memory[..full];
         self.file.get_or_insert_with(|| SpillFile::new(disk)).write(bytemuck::cast_slice(rows))?;
         self.checks.extend(rows.chunks(Self::ROWS).map(|rows| xxh3_64(bytemuck::cast_slice(rows))));
-        match self.held.len() {
+        match self.rows_in_memory.len() {
             // The allocation is kept for the next block.
-            len if len == Self::ROWS => self.held.clear(),
-            _ => self.held = self.held[full..].to_vec(),
+            len if len == Self::ROWS => self.rows_in_memory.clear(),
+            _ => self.rows_in_memory = self.rows_in_memory[full..].to_vec(),
         }
         Ok(())
     }
 
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
-        self.checks.len() * Self::ROWS + self.held.len()
+        self.checks.len() * Self::ROWS + self.rows_in_memory.len()
     }
 
     /// True if there are no rows.
@@ -114,11 +114,11 @@ impl<T: Pod> SpillColumn<T> {
     /// Returns all rows, one by one.
     pub fn rows(&self) -> impl Iterator<Item = Result<T>> + '_ {
         self.blocks().flat_map(|block| {
-            let (rows, failed) = match block {
+            let (rows, read_failure) = match block {
                 Ok(rows) => (rows.into_owned(), None),
                 Err(error) => (Vec::new(), Some(Err(error))),
             };
-            rows.into_iter().map(Ok).chain(failed)
+            rows.into_iter().map(Ok).chain(read_failure)
         })
     }
 
@@ -126,7 +126,7 @@ impl<T: Pod> SpillColumn<T> {
     ///
     /// # Errors
     /// Returns the errors of [`SpillColumn::read`].
-    pub fn all(&self) -> Result<Cow<'_, [T]>> {
+    pub fn all_rows(&self) -> Result<Cow<'_, [T]>> {
         self.read(0..self.len())
     }
 
@@ -135,7 +135,7 @@ impl<T: Pod> SpillColumn<T> {
     /// # Errors
     /// Returns the errors of [`SpillColumn::read`].
     pub fn take(self) -> Result<Vec<T>> {
-        if self.file.is_none() { Ok(self.held) } else { Ok(self.all()?.into_owned()) }
+        if self.file.is_none() { Ok(self.rows_in_memory) } else { Ok(self.all_rows()?.into_owned()) }
     }
 
     /// Returns a range of rows.
@@ -149,69 +149,69 @@ impl<T: Pod> SpillColumn<T> {
     pub fn read(&self, rows: Range<usize>) -> Result<Cow<'_, [T]>> {
         let on_disk = self.checks.len() * Self::ROWS;
         let Some(file) = self.file.as_ref().filter(|_| rows.start < on_disk) else {
-            return Ok(Cow::Borrowed(&self.held[rows.start - on_disk..rows.end - on_disk]));
+            return Ok(Cow::Borrowed(&self.rows_in_memory[rows.start - on_disk..rows.end - on_disk]));
         };
         let end = rows.end.min(on_disk);
         let blocks = rows.start / Self::ROWS..end.div_ceil(Self::ROWS);
         let begin = blocks.start * Self::ROWS;
         let count = blocks.len() * Self::ROWS;
-        let mut read = Vec::with_capacity(count);
-        file.read_unchecked((begin * size_of::<T>()) as u64, count, &mut read)?;
-        let mut checked = read.chunks(Self::ROWS).zip(&self.checks[blocks]);
+        let mut block_rows = Vec::with_capacity(count);
+        file.read_unchecked((begin * size_of::<T>()) as u64, count, &mut block_rows)?;
+        let mut checked = block_rows.chunks(Self::ROWS).zip(&self.checks[blocks]);
         if checked.any(|(block, check)| xxh3_64(bytemuck::cast_slice(block)) != *check) {
             return Err(file.damaged());
         }
-        read.truncate(end - begin);
-        read.drain(..rows.start - begin);
-        read.extend_from_slice(&self.held[..rows.end - end]);
-        Ok(Cow::Owned(read))
+        block_rows.truncate(end - begin);
+        block_rows.drain(..rows.start - begin);
+        block_rows.extend_from_slice(&self.rows_in_memory[..rows.end - end]);
+        Ok(Cow::Owned(block_rows))
     }
 
-    /// Calls `each` with each maximal group of consecutive rows, in order. `same` is true for each
-    /// row of a group and the next one.
+    /// Calls `visit` with each maximal group of consecutive rows, in order. `is_same_group` is true
+    /// for each row of a group and the next one.
     ///
     /// # Errors
     /// Returns the errors of [`SpillColumn::read`].
     ///
     /// # Memory
     /// One block, and the largest group.
-    pub fn each_group(&self, same: impl Fn(&T, &T) -> bool, mut each: impl FnMut(&[T])) -> Result<()> {
+    pub fn each_group(&self, is_same_group: impl Fn(&T, &T) -> bool, mut visit: impl FnMut(&[T])) -> Result<()> {
         let mut left: Vec<T> = Vec::new();
         for block in self.blocks() {
             let block = block?;
-            for rows in block.chunk_by(&same) {
-                if left.last().is_some_and(|last| !same(last, &rows[0])) {
-                    each(&left);
+            for rows in block.chunk_by(&is_same_group) {
+                if left.last().is_some_and(|last| !is_same_group(last, &rows[0])) {
+                    visit(&left);
                     left.clear();
                 }
                 left.extend_from_slice(rows);
             }
         }
         if !left.is_empty() {
-            each(&left);
+            visit(&left);
         }
         Ok(())
     }
 
-    /// Applies `each` to all rows in order, which may change them, and drops those for which it
+    /// Applies `keep` to all rows in order, which may change them, and drops those for which it
     /// returns false.
     ///
     /// # Errors
     /// Returns the errors of [`SpillColumn::push`] and [`SpillColumn::read`].
-    pub fn retain_mut(&mut self, mut each: impl FnMut(&mut T) -> bool) -> Result<()> {
+    pub fn retain_mut(&mut self, mut keep: impl FnMut(&mut T) -> bool) -> Result<()> {
         if self.file.is_none() {
-            self.held.retain_mut(each);
+            self.rows_in_memory.retain_mut(keep);
             return Ok(());
         }
-        let mut changed = SpillColumn { disk: self.disk.clone(), ..SpillColumn::default() };
+        let mut retained = SpillColumn { disk: self.disk.clone(), ..SpillColumn::default() };
         for block in self.blocks() {
             for mut row in block?.into_owned() {
-                if each(&mut row) {
-                    changed.push(row)?;
+                if keep(&mut row) {
+                    retained.push(row)?;
                 }
             }
         }
-        *self = changed;
+        *self = retained;
         Ok(())
     }
 }
@@ -219,7 +219,7 @@ impl<T: Pod> SpillColumn<T> {
 /// Serialises the rows as a list.
 impl<T: Pod + Serialize> Serialize for SpillColumn<T> {
     fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        self.all().map_err(S::Error::custom)?.serialize(to)
+        self.all_rows().map_err(S::Error::custom)?.serialize(to)
     }
 }
 
@@ -255,25 +255,25 @@ mod tests {
                 let rows = x.min(y)..x.max(y);
                 prop_assert_eq!(&*column.read(rows.clone()).unwrap(), &list[rows]);
             }
-            prop_assert_eq!(&*column.all().unwrap(), &list[..]);
+            prop_assert_eq!(&*column.all_rows().unwrap(), &list[..]);
             let mut written = SpillColumn::new(&pool(on_disk));
             list.iter().for_each(|&row| written.push(row).unwrap());
-            prop_assert_eq!(written.all().unwrap(), column.all().unwrap());
+            prop_assert_eq!(written.all_rows().unwrap(), column.all_rows().unwrap());
             prop_assert_eq!(column.blocks().map(|block| block.unwrap().into_owned()).collect::<Vec<_>>().concat(), &list[..]);
             prop_assert_eq!(column.rows().collect::<Result<Vec<_>>>().unwrap(), &list[..]);
-            let alike = |x: &[u32; 3], y: &[u32; 3]| x[1] / 50_000 == y[1] / 50_000;
+            let is_same_group = |x: &[u32; 3], y: &[u32; 3]| x[1] / 50_000 == y[1] / 50_000;
             let mut groups = Vec::new();
-            column.each_group(alike, |rows| groups.push(rows.to_vec())).unwrap();
-            prop_assert_eq!(groups, list.chunk_by(alike).map(<[_]>::to_vec).collect::<Vec<_>>());
+            column.each_group(is_same_group, |rows| groups.push(rows.to_vec())).unwrap();
+            prop_assert_eq!(groups, list.chunk_by(is_same_group).map(<[_]>::to_vec).collect::<Vec<_>>());
             let change = |row: &mut [u32; 3]| {
                 row[2] += row[0];
                 !row[0].is_multiple_of(3)
             };
-            let (mut changed, mut list_changed) = (written, list.clone());
-            changed.retain_mut(change).unwrap();
+            let (mut retained, mut list_changed) = (written, list.clone());
+            retained.retain_mut(change).unwrap();
             list_changed.retain_mut(change);
-            prop_assert_eq!(changed.len(), list_changed.len());
-            prop_assert_eq!(&*changed.all().unwrap(), &list_changed[..]);
+            prop_assert_eq!(retained.len(), list_changed.len());
+            prop_assert_eq!(&*retained.all_rows().unwrap(), &list_changed[..]);
             prop_assert_eq!(column.take().unwrap(), list);
         }
     }

@@ -17,26 +17,26 @@ use xxhash_rust::xxh3::xxh3_64;
 use webtwin_base::error::{Error, Result, size};
 
 /// Total number of bytes that this process has written to spill files.
-static WRITTEN: AtomicU64 = AtomicU64::new(0);
+static WRITTEN_BYTES: AtomicU64 = AtomicU64::new(0);
 
 /// Bytes of this process's spill files that are on disk now, and their maximum so far.
-static TAKEN: AtomicU64 = AtomicU64::new(0);
-static TAKEN_AT_ONCE: AtomicU64 = AtomicU64::new(0);
+static TAKEN_BYTES: AtomicU64 = AtomicU64::new(0);
+static MAX_TAKEN_BYTES: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the size of this process's spill files on disk, in bytes.
 pub fn taken_bytes() -> u64 {
-    TAKEN.load(Ordering::Relaxed)
+    TAKEN_BYTES.load(Ordering::Relaxed)
 }
 
 /// Returns the maximum size so far of this process's spill files on disk, in bytes.
 pub fn taken_at_once_bytes() -> u64 {
-    TAKEN_AT_ONCE.load(Ordering::Relaxed)
+    MAX_TAKEN_BYTES.load(Ordering::Relaxed)
 }
 
 /// Returns the number of bytes that this process has written to spill files, including those that
 /// have been freed.
 pub fn spilled_bytes() -> u64 {
-    WRITTEN.load(Ordering::Relaxed)
+    WRITTEN_BYTES.load(Ordering::Relaxed)
 }
 
 /// Position of bytes in a spill file, and their checksum.
@@ -55,7 +55,7 @@ pub(crate) struct Disk(Arc<Folder>);
 struct Folder {
     path: PathBuf,
     allowed_bytes: u64,
-    taken: AtomicU64,
+    taken_bytes: AtomicU64,
     /// True if the limit applies to the spill files of all disks of the process together.
     is_of_process: bool,
     /// Setting that names the folder, for messages.
@@ -76,9 +76,16 @@ impl Disk {
         process_bytes: u64,
         is_set: bool,
     ) -> Disk {
-        let (path, of_process) = (folder.to_path_buf(), (process_bytes, is_set));
-        let taken = AtomicU64::new(0);
-        Disk(Arc::new(Folder { path, allowed_bytes, taken, is_of_process: false, setting, of_process }))
+        let (path, process_limit) = (folder.to_path_buf(), (process_bytes, is_set));
+        let taken_bytes = AtomicU64::new(0);
+        Disk(Arc::new(Folder {
+            path,
+            allowed_bytes,
+            taken_bytes,
+            is_of_process: false,
+            setting,
+            of_process: process_limit,
+        }))
     }
 
     /// Returns a disk whose files in `folder` may take `allowed_bytes` together.
@@ -90,9 +97,16 @@ impl Disk {
     /// Returns a disk whose files in `folder` may take what the other spill files of the process
     /// leave of `process_bytes`.
     pub(crate) fn of_process(folder: &Path, setting: &'static str, process_bytes: u64) -> Disk {
-        let (path, of_process) = (folder.to_path_buf(), (process_bytes, true));
-        let (allowed_bytes, taken) = (process_bytes, AtomicU64::new(0));
-        Disk(Arc::new(Folder { path, allowed_bytes, taken, is_of_process: true, setting, of_process }))
+        let (path, process_limit) = (folder.to_path_buf(), (process_bytes, true));
+        let (allowed_bytes, taken_bytes) = (process_bytes, AtomicU64::new(0));
+        Disk(Arc::new(Folder {
+            path,
+            allowed_bytes,
+            taken_bytes,
+            is_of_process: true,
+            setting,
+            of_process: process_limit,
+        }))
     }
 
     /// Checks that files can be created in the folder, before there is data to write. Leaves no
@@ -109,11 +123,11 @@ impl Disk {
             | ErrorKind::ReadOnlyFilesystem => {
                 Err(Error::Usage(format!("{}: {cause}; set it to a writable folder on a local disk", self.name())))
             }
-            _ => Err(self.failed(cause)),
+            _ => Err(self.disk_error(cause)),
         }
     }
 
-    fn failed(&self, cause: impl std::fmt::Display) -> Error {
+    fn disk_error(&self, cause: impl std::fmt::Display) -> Error {
         Error::storage(self.name(), cause)
     }
 
@@ -123,28 +137,28 @@ impl Disk {
 
     /// Reserves `bytes` more bytes.
     fn take(&self, bytes: u64) -> Result<()> {
-        let of_process = TAKEN.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let of_disk = self.0.taken.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let taken = if self.0.is_of_process { of_process } else { of_disk };
-        if self.0.allowed_bytes > 0 && taken > self.0.allowed_bytes {
+        let process_taken = TAKEN_BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let disk_taken = self.0.taken_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let taken_bytes = if self.0.is_of_process { process_taken } else { disk_taken };
+        if self.0.allowed_bytes > 0 && taken_bytes > self.0.allowed_bytes {
             self.release(bytes);
             let (process_bytes, is_set) = self.0.of_process;
             // An estimate: the other disks of the process are assumed to be equally full.
-            let needed = u128::from(taken) * u128::from(process_bytes);
-            let needed_bytes = needed.div_ceil(u128::from(self.0.allowed_bytes)) as u64;
-            return Err(disk_too_small(SPILLED, &self.0.path, needed_bytes, process_bytes, is_set));
+            let weighted_bytes = u128::from(taken_bytes) * u128::from(process_bytes);
+            let needed_bytes = weighted_bytes.div_ceil(u128::from(self.0.allowed_bytes)) as u64;
+            return Err(disk_too_small(SPILLED_ROWS, &self.0.path, needed_bytes, process_bytes, is_set));
         }
-        TAKEN_AT_ONCE.fetch_max(of_process, Ordering::Relaxed);
+        MAX_TAKEN_BYTES.fetch_max(process_taken, Ordering::Relaxed);
         Ok(())
     }
 
     fn release(&self, bytes: u64) {
-        TAKEN.fetch_sub(bytes, Ordering::Relaxed);
-        self.0.taken.fetch_sub(bytes, Ordering::Relaxed);
+        TAKEN_BYTES.fetch_sub(bytes, Ordering::Relaxed);
+        self.0.taken_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
-const SPILLED: &str = "rows that do not fit in memory";
+const SPILLED_ROWS: &str = "rows that do not fit in memory";
 
 /// Name of the setting of a job that names the folder.
 pub const SPILL: &str = "effort.spill";
@@ -156,14 +170,14 @@ fn remedy(setting: &str) -> String {
 
 /// Returns the error that a process cannot write `needed_bytes` to `folder`, because only
 /// `allowed_bytes` are allowed by `effort.disk_bytes` if `is_set`, or are free otherwise.
-pub fn disk_too_small(what: &str, folder: &Path, needed_bytes: u64, allowed_bytes: u64, is_set: bool) -> Error {
+pub fn disk_too_small(content: &str, folder: &Path, needed_bytes: u64, allowed_bytes: u64, is_set: bool) -> Error {
     let path = folder.display().to_string();
-    let what = what.to_string();
+    let content = content.to_string();
     if is_set {
         let setting = "effort.disk_bytes".into();
-        return Error::DiskLimit { what, folder: path, needed_bytes, allowed_bytes, setting };
+        return Error::DiskLimit { what: content, folder: path, needed_bytes, allowed_bytes, setting };
     }
-    let cause = format!("no space left on device for {what}: {} free", size(allowed_bytes));
+    let cause = format!("no space left on device for {content}: {} free", size(allowed_bytes));
     Error::DiskFull { path, needed_bytes, cause, remedy: remedy(SPILL) }
 }
 
@@ -201,19 +215,19 @@ impl SpillFile {
     /// Appends bytes whose checksums the caller keeps. Returns their offset.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<u64> {
         if self.file.is_none() {
-            let file = self.open().map_err(|cause| self.disk.failed(cause))?;
-            self.block_bytes = file.metadata().map_err(|cause| self.disk.failed(cause))?.blksize().max(1);
+            let file = self.open().map_err(|cause| self.disk.disk_error(cause))?;
+            self.block_bytes = file.metadata().map_err(|cause| self.disk.disk_error(cause))?.blksize().max(1);
             self.file = Some(file);
         }
         self.disk.take(bytes.len() as u64)?;
         let file = self.file.as_ref().expect("opened above");
         file.write_all_at(bytes, self.end).map_err(|cause| {
-            let taken = self.disk.0.taken.load(Ordering::Relaxed);
+            let taken_bytes = self.disk.0.taken_bytes.load(Ordering::Relaxed);
             self.disk.release(bytes.len() as u64);
-            Error::write(self.disk.name(), &cause, taken, &remedy(self.disk.0.setting))
+            Error::write(self.disk.name(), &cause, taken_bytes, &remedy(self.disk.0.setting))
         })?;
         self.end += bytes.len() as u64;
-        WRITTEN.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        WRITTEN_BYTES.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(self.end - bytes.len() as u64)
     }
 
@@ -265,12 +279,12 @@ impl SpillFile {
         into.resize(start + count, T::zeroed());
         let file = self.file.as_ref().expect("it was written");
         let bytes = bytemuck::cast_slice_mut(&mut into[start..]);
-        file.read_exact_at(bytes, offset).map_err(|cause| self.disk.failed(cause))
+        file.read_exact_at(bytes, offset).map_err(|cause| self.disk.disk_error(cause))
     }
 
     /// Returns the error for rows that differ from those that were written.
     pub(crate) fn damaged(&self) -> Error {
-        self.disk.failed(
+        self.disk.disk_error(
             "the disk returned other bytes than were written to a spill file; check the disk, or use another folder",
         )
     }
@@ -294,8 +308,8 @@ impl Drop for SpillFile {
 #[cfg(target_os = "linux")]
 fn punch_hole(file: &File, offset: u64, bytes: u64) -> bool {
     use nix::fcntl::{FallocateFlags, fallocate};
-    let how = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
-    fallocate(file, how, offset as i64, bytes as i64).is_ok()
+    let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+    fallocate(file, flags, offset as i64, bytes as i64).is_ok()
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -313,9 +327,9 @@ mod tests {
         let mut file = SpillFile::new(&Disk::share(full, "--spill", 0, 0, true));
         if let Ok(device) = OpenOptions::new().write(true).open(full) {
             file.file = Some(device);
-            let refused = file.append(&[0; 100]).unwrap_err();
-            assert!(matches!(refused, Error::DiskFull { needed_bytes: 100, .. }), "{refused}");
-            let line = refused.to_string();
+            let error = file.append(&[0; 100]).unwrap_err();
+            assert!(matches!(error, Error::DiskFull { needed_bytes: 100, .. }), "{error}");
+            let line = error.to_string();
             assert!(line.contains("no space left on device") && line.contains("set --spill to"), "{line}");
             assert!(!line.contains("effort"), "{line}");
         }

@@ -34,7 +34,7 @@ pub use column::SpillColumn;
 pub use disk::{SPILL, disk_too_small, free_bytes, spilled_bytes, taken_at_once_bytes, taken_bytes};
 pub use lists::{ListReader, SpillLists};
 pub use partitions::{BLOCK_BYTES, Partitions};
-pub use pool::{MemoryPool, ON_THE_WAY, PARTITION_BYTES, ProcessBounds, ReleaseOnDrop, partition_bits};
+pub use pool::{MemoryPool, PARTITION_BYTES, ProcessBounds, ReleaseOnDrop, TRANSIT_BYTES, partition_bits};
 pub use row_sorter::{RowSorter, SortedRows};
 pub use rows::{RowReader, SpillRows, codec};
 pub use run_log::{RUN_LOG_BLOCK_BYTES, RunLog};

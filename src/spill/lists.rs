@@ -12,7 +12,7 @@ use super::pool::MemoryPool;
 use webtwin_base::error::{Error, Result};
 
 /// Number of items after which memory is released while lists are drained: two blocks of them.
-const PASSED_AT_ONCE: u64 = 1 << 18;
+const ITEMS_PER_RELEASE: u64 = 1 << 18;
 
 /// Number of lists that share one base offset.
 const GROUP: usize = 64;
@@ -24,7 +24,7 @@ const GROUP: usize = 64;
 #[derive(Debug, Default)]
 struct Ends {
     /// Number of items before each group.
-    before: Vec<u64>,
+    group_starts: Vec<u64>,
     /// Number of items in the group up to the end of each list.
     within: Vec<u32>,
 }
@@ -32,12 +32,12 @@ struct Ends {
 impl Ends {
     fn push(&mut self, end: u64) -> Result<()> {
         if self.within.len().is_multiple_of(GROUP) {
-            self.before.push(self.start(self.within.len()));
+            self.group_starts.push(self.start(self.within.len()));
         }
-        let found = end - self.before[self.before.len() - 1];
-        let within = u32::try_from(found).map_err(|_| {
-            let what = format!("numbers in the lists of {GROUP} pages that follow each other");
-            Error::TooManyRows { what, found, allowed: u64::from(u32::MAX) }
+        let relative_end = end - self.group_starts[self.group_starts.len() - 1];
+        let within = u32::try_from(relative_end).map_err(|_| {
+            let content = format!("numbers in the lists of {GROUP} pages that follow each other");
+            Error::TooManyRows { what: content, found: relative_end, allowed: u64::from(u32::MAX) }
         })?;
         self.within.push(within);
         Ok(())
@@ -45,7 +45,7 @@ impl Ends {
 
     /// Returns the position of the first item of the list in a slot.
     fn start(&self, slot: usize) -> u64 {
-        if slot == 0 { 0 } else { self.before[(slot - 1) / GROUP] + u64::from(self.within[slot - 1]) }
+        if slot == 0 { 0 } else { self.group_starts[(slot - 1) / GROUP] + u64::from(self.within[slot - 1]) }
     }
 
     fn len(&self) -> usize {
@@ -166,32 +166,32 @@ impl<T: Pod> SpillLists<T> {
         self.items.held_alike()
     }
 
-    /// Calls `each` with the lists from slot `from` on, until they have `items` items in total.
+    /// Calls `visit` with the lists from slot `from` on, until they have `items` items in total.
     /// Returns the slot after the last of them. Releases the memory of these lists and of all
     /// before them; they cannot be read again.
     ///
     /// # Errors
-    /// Returns any error of the disk, and the first error of `each`.
-    pub fn pass(&mut self, from: usize, items: u64, mut each: impl FnMut(&[T]) -> Result<()>) -> Result<usize> {
-        let most = self.range(from).start + items;
+    /// Returns any error of the disk, and the first error of `visit`.
+    pub fn pass(&mut self, from: usize, items: u64, mut visit: impl FnMut(&[T]) -> Result<()>) -> Result<usize> {
+        let end = self.range(from).start + items;
         let mut next = from;
         let mut lists = self.reader();
-        while next < self.slots() && self.range(next).start < most {
-            each(lists.get(next)?)?;
+        while next < self.slots() && self.range(next).start < end {
+            visit(lists.get(next)?)?;
             next += 1;
         }
         self.items.forget_before(self.range(next - 1).end);
         Ok(next)
     }
 
-    /// Calls `each` with all lists in the order of their slots, and removes them.
+    /// Calls `visit` with all lists in the order of their slots, and removes them.
     ///
     /// # Errors
-    /// Returns any error of the disk, and the first error of `each`.
-    pub fn drain(&mut self, mut each: impl FnMut(&[T]) -> Result<()>) -> Result<()> {
+    /// Returns any error of the disk, and the first error of `visit`.
+    pub fn drain(&mut self, mut visit: impl FnMut(&[T]) -> Result<()>) -> Result<()> {
         let mut next = 0;
         while next < self.slots() {
-            next = self.pass(next, PASSED_AT_ONCE, &mut each)?;
+            next = self.pass(next, ITEMS_PER_RELEASE, &mut visit)?;
         }
         *self = self.like();
         Ok(())
@@ -200,9 +200,9 @@ impl<T: Pod> SpillLists<T> {
     /// Drops the lists of the slots for which `stays` is false. The remaining lists get new slots
     /// in the same order.
     pub fn retain(&mut self, stays: &[bool]) -> Result<()> {
-        let (mut kept, mut stays) = (self.like(), stays.iter());
-        self.drain(|list| if stays.next() == Some(&true) { kept.push(list) } else { Ok(()) })?;
-        *self = kept;
+        let (mut retained, mut stays) = (self.like(), stays.iter());
+        self.drain(|list| if stays.next() == Some(&true) { retained.push(list) } else { Ok(()) })?;
+        *self = retained;
         Ok(())
     }
 

@@ -35,10 +35,10 @@ impl<T: Pod> Partitions<T> {
     /// Creates `count` empty partitions. Their full blocks hold in memory what the pool allows a
     /// worker; each partition has an open block in addition.
     pub fn new(count: usize, pool: &MemoryPool) -> Partitions<T> {
-        Partitions::beside(count, pool.of_worker(), &pool.disk())
+        Partitions::with_limit(count, pool.of_worker(), &pool.disk())
     }
 
-    fn beside(count: usize, allowed_bytes: u64, disk: &Disk) -> Partitions<T> {
+    fn with_limit(count: usize, allowed_bytes: u64, disk: &Disk) -> Partitions<T> {
         Partitions {
             open: (0..count).map(|_| Vec::new()).collect(),
             full: (0..count).map(|_| Vec::new()).collect(),
@@ -134,7 +134,7 @@ impl<T: Pod> Partitions<T> {
     /// compared with the cost of a seek.
     fn spill_down_to(&mut self, bytes: u64) -> Result<Vec<T>> {
         let mut emptied = Vec::new();
-        let mut gathered: Vec<T> = Vec::new();
+        let mut piece: Vec<T> = Vec::new();
         while self.held_bytes > bytes {
             let partition = self.next;
             self.next = (partition + 1) % self.full.len();
@@ -142,14 +142,14 @@ impl<T: Pod> Partitions<T> {
                 continue;
             }
             while !self.full[partition].is_empty() {
-                gathered.clear();
+                piece.clear();
                 let left = self.full[partition].len().saturating_sub(PIECE_BYTES / BLOCK_BYTES);
                 for block in self.full[partition].drain(left..) {
                     self.held_bytes -= (Self::ROWS * size_of::<T>()) as u64;
-                    gathered.extend_from_slice(&block);
+                    piece.extend_from_slice(&block);
                     emptied = block;
                 }
-                let extent = self.file.append(bytemuck::cast_slice(&gathered))?;
+                let extent = self.file.append(bytemuck::cast_slice(&piece))?;
                 self.spilled[partition].push(extent);
             }
         }
@@ -173,46 +173,46 @@ impl<T: Pod> Partitions<T> {
         Ok(())
     }
 
-    /// Calls `with` with the rows of a partition, in several pieces and in no particular order. The
-    /// rows are kept. `scratch` is a scratch buffer.
+    /// Calls `visit` with the rows of a partition, in several pieces and in no particular order.
+    /// The rows are kept. `scratch` is a scratch buffer.
     ///
     /// # Errors
     /// Returns [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails.
-    pub fn each_piece(&self, partition: usize, scratch: &mut Vec<T>, mut with: impl FnMut(&[T])) -> Result<()> {
+    pub fn each_piece(&self, partition: usize, scratch: &mut Vec<T>, mut visit: impl FnMut(&[T])) -> Result<()> {
         for &extent in &self.spilled[partition] {
             scratch.clear();
             self.file.read(extent, scratch)?;
-            with(scratch);
+            visit(scratch);
         }
-        self.in_memory(partition).for_each(with);
+        self.in_memory(partition).for_each(visit);
         Ok(())
     }
 
-    /// Calls `with` with the rows of a partition like [`Partitions::each_piece`], and frees each
+    /// Calls `visit` with the rows of a partition like [`Partitions::each_piece`], and frees each
     /// piece before the next one.
     ///
     /// # Errors
     /// Returns [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails, and the
-    /// first error of `with`.
+    /// first error of `visit`.
     pub fn drain(
         &mut self,
         partition: usize,
         scratch: &mut Vec<T>,
-        mut with: impl FnMut(&[T]) -> Result<()>,
+        mut visit: impl FnMut(&[T]) -> Result<()>,
     ) -> Result<()> {
         while let Some(extent) = self.spilled[partition].pop() {
             scratch.clear();
             self.file.read(extent, scratch)?;
             self.file.release(extent.offset, extent.bytes);
             self.rows -= scratch.len() as u64;
-            with(scratch)?;
+            visit(scratch)?;
         }
         while let Some(block) = self.full[partition].pop() {
             self.held_bytes -= (Self::ROWS * size_of::<T>()) as u64;
             self.rows -= block.len() as u64;
-            with(&block)?;
+            visit(&block)?;
         }
-        with(&std::mem::take(&mut self.open[partition]))
+        visit(&std::mem::take(&mut self.open[partition]))
     }
 
     /// Drops the rows of a partition, and frees their memory and disk space.
@@ -243,29 +243,29 @@ mod tests {
             seed: u64, count in 1usize..5, rows in 0u64..60_000, allowed in 0u64..1_000_000, drained: bool
         ) {
             let mut partitions = Partitions::<u64>::new(count, &MemoryPool::default().limited(allowed));
-            let mut want = vec![Vec::new(); count];
+            let mut expected = vec![Vec::new(); count];
             for n in 0..rows {
                 let partition = (seed.wrapping_mul((n * n) | 1) >> 40) as usize % count;
                 partitions.push(partition, n).unwrap();
-                want[partition].push(n);
+                expected[partition].push(n);
             }
             prop_assert_eq!(partitions.rows(), rows);
             prop_assert!(rows * 8 <= allowed + (count * BLOCK_BYTES) as u64 || partitions.spilled_bytes() > 0);
-            let mut got = vec![9];
-            for (partition, want) in want.iter().enumerate() {
+            let mut scratch_rows = vec![9];
+            for (partition, expected) in expected.iter().enumerate() {
                 let mut pieces = Vec::new();
-                partitions.each_piece(partition, &mut got, |piece| pieces.extend_from_slice(piece)).unwrap();
+                partitions.each_piece(partition, &mut scratch_rows, |piece| pieces.extend_from_slice(piece)).unwrap();
                 if drained {
-                    let mut all = Vec::new();
-                    let mut scratch = std::mem::take(&mut got);
-                    partitions.drain(partition, &mut scratch, |piece| { all.extend_from_slice(piece); Ok(()) }).unwrap();
-                    got = all;
+                    let mut drained = Vec::new();
+                    let mut scratch = std::mem::take(&mut scratch_rows);
+                    partitions.drain(partition, &mut scratch, |piece| { drained.extend_from_slice(piece); Ok(()) }).unwrap();
+                    scratch_rows = drained;
                 } else {
-                    partitions.take(partition, &mut got).unwrap();
+                    partitions.take(partition, &mut scratch_rows).unwrap();
                 }
-                for mut got in [pieces, got.clone()] {
-                    got.sort_unstable();
-                    prop_assert_eq!(&got, want);
+                for mut read_rows in [pieces, scratch_rows.clone()] {
+                    read_rows.sort_unstable();
+                    prop_assert_eq!(&read_rows, expected);
                 }
             }
             prop_assert_eq!((partitions.rows(), partitions.held_bytes()), (0, 0));
@@ -280,11 +280,11 @@ mod tests {
             |partitions: &mut Partitions<u64>| (0..ROWS).try_for_each(|row| partitions.push(row as usize % 3, row));
         // Enough for all rows once, plus a margin.
         let disk = Disk::new(&std::env::temp_dir(), 9 * ROWS);
-        let mut partitions = Partitions::<u64>::beside(3, 0, &disk);
+        let mut partitions = Partitions::<u64>::with_limit(3, 0, &disk);
         fill(&mut partitions).unwrap();
         assert_eq!(fill(&mut partitions).unwrap_err().exit_code(), 9);
         drop(partitions);
-        let (mut partitions, mut rows) = (Partitions::<u64>::beside(3, 0, &disk), Vec::new());
+        let (mut partitions, mut rows) = (Partitions::<u64>::with_limit(3, 0, &disk), Vec::new());
         for time in 0..3 {
             fill(&mut partitions).unwrap();
             assert!(partitions.file.taken_bytes() <= 9 * ROWS, "{time}: {} bytes", partitions.file.taken_bytes());
@@ -300,7 +300,7 @@ mod tests {
     fn spill_files_have_no_name() {
         let folder = std::env::temp_dir().join(format!("webtwin-spill-test-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
-        let mut partitions = Partitions::<u64>::beside(1, 0, &Disk::new(&folder, 0));
+        let mut partitions = Partitions::<u64>::with_limit(1, 0, &Disk::new(&folder, 0));
         (0..100_000).for_each(|row| partitions.push(0, row).unwrap());
         assert!(partitions.spilled_bytes() > 0);
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
@@ -310,55 +310,52 @@ mod tests {
     #[test]
     fn changed_bytes_on_disk_are_an_error() {
         let disk = Disk::new(&std::env::temp_dir(), 0);
-        let mut partitions = Partitions::<u64>::beside(1, 0, &disk);
+        let mut partitions = Partitions::<u64>::with_limit(1, 0, &disk);
         (0..100_000).for_each(|row| partitions.push(0, row).unwrap());
         partitions.file.damage(70_000);
-        let refused = partitions.take(0, &mut Vec::new()).unwrap_err();
-        assert_eq!(refused.exit_code(), 8);
-        assert!(refused.to_string().contains("returned other bytes than were written"), "{refused}");
+        let error = partitions.take(0, &mut Vec::new()).unwrap_err();
+        assert_eq!(error.exit_code(), 8);
+        assert!(error.to_string().contains("returned other bytes than were written"), "{error}");
     }
 
     #[test]
     fn disk_budget_is_enforced_and_released_with_the_files() {
         let disk = Disk::new(&std::env::temp_dir(), 200_000);
         let fill = |rows: u64| {
-            let mut partitions = Partitions::<u64>::beside(1, 0, &disk);
+            let mut partitions = Partitions::<u64>::with_limit(1, 0, &disk);
             (0..rows).try_for_each(|row| partitions.push(0, row))
         };
         fill(20_000).unwrap();
         fill(20_000).unwrap();
-        let refused = fill(40_000).unwrap_err();
-        let Error::DiskLimit { needed_bytes, allowed_bytes: 200_000, ref setting, .. } = refused else {
-            panic!("{refused}")
+        let error = fill(40_000).unwrap_err();
+        let Error::DiskLimit { needed_bytes, allowed_bytes: 200_000, ref setting, .. } = error else {
+            panic!("{error}")
         };
-        assert!((200_000..330_000).contains(&needed_bytes) && setting == "effort.disk_bytes", "{refused}");
+        assert!((200_000..330_000).contains(&needed_bytes) && setting == "effort.disk_bytes", "{error}");
     }
 
     #[test]
     fn disk_usage_counts_all_disks_of_the_process() {
         let fill = |disk: Disk| {
-            let mut partitions = Partitions::<u64>::beside(1, 0, &disk);
+            let mut partitions = Partitions::<u64>::with_limit(1, 0, &disk);
             (0..20_000).try_for_each(|row| partitions.push(0, row)).map(|()| partitions)
         };
-        let held = fill(Disk::new(&std::env::temp_dir(), 200_000)).unwrap();
-        let refused = fill(Disk::of_process(&std::env::temp_dir(), super::super::SPILL, 200_000)).unwrap_err();
-        assert!(
-            matches!(refused, Error::DiskLimit { needed_bytes: 200_001.., allowed_bytes: 200_000, .. }),
-            "{refused}"
-        );
-        drop(held);
+        let held_partitions = fill(Disk::new(&std::env::temp_dir(), 200_000)).unwrap();
+        let error = fill(Disk::of_process(&std::env::temp_dir(), super::super::SPILL, 200_000)).unwrap_err();
+        assert!(matches!(error, Error::DiskLimit { needed_bytes: 200_001.., allowed_bytes: 200_000, .. }), "{error}");
+        drop(held_partitions);
     }
 
     #[test]
     fn rejection_names_the_setting_of_the_process_and_not_a_workers_share() {
         let refusal = |is_set: bool| {
             let disk = Disk::share(&std::env::temp_dir(), super::super::SPILL, 200_000, 800_000, is_set);
-            let mut partitions = Partitions::<u64>::beside(1, 0, &disk);
+            let mut partitions = Partitions::<u64>::with_limit(1, 0, &disk);
             (0..40_000).try_for_each(|row| partitions.push(0, row)).unwrap_err()
         };
-        let refused = refusal(true);
-        let Error::DiskLimit { needed_bytes, allowed_bytes, .. } = refused else { panic!("{refused}") };
-        assert!((800_000..1_320_000).contains(&needed_bytes) && allowed_bytes == 800_000, "{refused}");
+        let error = refusal(true);
+        let Error::DiskLimit { needed_bytes, allowed_bytes, .. } = error else { panic!("{error}") };
+        assert!((800_000..1_320_000).contains(&needed_bytes) && allowed_bytes == 800_000, "{error}");
         // No setting defines the free space, so the message names no setting to raise.
         let line = refusal(false).to_string();
         assert!(line.contains("no space left on device") && line.contains("781.2 KiB free"), "{line}");

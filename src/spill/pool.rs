@@ -9,14 +9,14 @@ use super::disk::{Disk, SPILL, disk_too_small};
 use super::partitions::BLOCK_BYTES;
 
 /// Maximum bytes of a worker's rows that are in transit to or from other workers.
-pub const ON_THE_WAY: u64 = 16 << 20;
+pub const TRANSIT_BYTES: u64 = 16 << 20;
 
 /// Size of a partition that is sorted as a whole, in bytes. Together with its scratch it fits a
 /// core's part of the cache.
 pub const PARTITION_BYTES: u64 = 4 << 20;
 
 /// Maximum number of partitions of a worker, as a power of two. Their open blocks take 64 MiB.
-const MOST_PARTITION_BITS: u32 = 10;
+const MAX_PARTITION_BITS: u32 = 10;
 
 /// Memory that containers may fill together, and the folder on a local disk for data that does not
 /// fit.
@@ -133,12 +133,12 @@ impl MemoryPool {
         if !self.is_bounded() {
             return part;
         }
-        let beside = kinds * ((BLOCK_BYTES as u64) << bits) + ON_THE_WAY + 2 * PARTITION_BYTES;
-        part.limited(self.of_worker().saturating_sub(beside) / kinds)
+        let fixed_bytes = kinds * ((BLOCK_BYTES as u64) << bits) + TRANSIT_BYTES + 2 * PARTITION_BYTES;
+        part.limited(self.of_worker().saturating_sub(fixed_bytes) / kinds)
     }
 
     /// Returns the disk space that a process may use in bytes; [`u64::MAX`] if there is no limit.
-    pub fn most_disk_bytes(&self) -> u64 {
+    pub fn max_disk_bytes(&self) -> u64 {
         if self.disk_bytes == 0 { u64::MAX } else { self.disk_bytes }
     }
 
@@ -148,10 +148,10 @@ impl MemoryPool {
     }
 
     /// Returns the error that a process cannot write `bytes` more bytes to its disk.
-    pub fn too_much_to_spill(&self, what: &str, bytes: u64) -> Error {
+    pub fn too_much_to_spill(&self, content: &str, bytes: u64) -> Error {
         let ProcessBounds { disk_bytes, disk_is_set, .. } = self.bounds;
         let needed_bytes = bytes + disk_bytes.saturating_sub(self.disk_bytes);
-        disk_too_small(what, &self.folder, needed_bytes, disk_bytes.max(self.disk_bytes), disk_is_set)
+        disk_too_small(content, &self.folder, needed_bytes, disk_bytes.max(self.disk_bytes), disk_is_set)
     }
 
     /// Checks that files can be created in the folder, before there is data to write. Leaves no
@@ -177,7 +177,7 @@ impl MemoryPool {
 
 /// Returns the number of partitions for `rows` rows of a worker, as a power of two.
 pub fn partition_bits<T>(rows: u64) -> u32 {
-    (rows * size_of::<T>() as u64 / PARTITION_BYTES + 1).next_power_of_two().trailing_zeros().min(MOST_PARTITION_BITS)
+    (rows * size_of::<T>() as u64 / PARTITION_BYTES + 1).next_power_of_two().trailing_zeros().min(MAX_PARTITION_BITS)
 }
 
 #[cfg(test)]
@@ -197,7 +197,7 @@ mod tests {
     fn rejection_names_the_whole_disk_budget() {
         let bounds = ProcessBounds { memory_bytes: 0, disk_bytes: 1000, disk_is_set: true };
         let pool = MemoryPool { disk_bytes: 500, bounds, ..MemoryPool::default() };
-        let refused = pool.too_much_to_spill("rows", 4096);
-        assert!(matches!(refused, Error::DiskLimit { needed_bytes: 4596, allowed_bytes: 1000, .. }), "{refused}");
+        let error = pool.too_much_to_spill("rows", 4096);
+        assert!(matches!(error, Error::DiskLimit { needed_bytes: 4596, allowed_bytes: 1000, .. }), "{error}");
     }
 }

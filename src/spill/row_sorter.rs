@@ -19,11 +19,11 @@ const BLOCK_BYTES: usize = 32 << 10;
 const FAN_IN: usize = 256;
 
 /// Minimum size of a run in bytes: the total size of the blocks of a merge.
-const LEAST_RUN_BYTES: u64 = (FAN_IN * BLOCK_BYTES) as u64;
+const MIN_RUN_BYTES: u64 = (FAN_IN * BLOCK_BYTES) as u64;
 
 /// Maximum size of a run in bytes. A worker sorts and writes it within a second, during which other
 /// workers wait for it.
-const MOST_RUN_BYTES: u64 = 128 << 20;
+const MAX_RUN_BYTES: u64 = 128 << 20;
 
 /// Size of the part of a run whose disk space is freed together, in bytes. Only whole blocks of the
 /// device can be freed.
@@ -33,11 +33,11 @@ const RELEASED_BYTES: usize = 1 << 20;
 ///
 /// # Memory
 /// The rows, up to the pool's budget for a worker, which is treated as at least
-/// [`RowSorter::LEAST_BYTES`].
+/// [`RowSorter::MIN_BYTES`].
 #[derive(Debug)]
 pub struct RowSorter<T> {
-    held: Vec<T>,
-    most_rows: usize,
+    rows_in_memory: Vec<T>,
+    max_rows: usize,
     run_rows: usize,
     runs: Runs,
 }
@@ -54,22 +54,22 @@ pub struct SortedRows<T> {
 
 impl<T> RowSorter<T> {
     /// Minimum memory of a sorter, in bytes.
-    pub const LEAST_BYTES: u64 = LEAST_RUN_BYTES;
+    pub const MIN_BYTES: u64 = MIN_RUN_BYTES;
 }
 
 impl<T: Pod + Ord> RowSorter<T> {
     /// Creates a sorter without rows.
     pub fn new(pool: &MemoryPool) -> RowSorter<T> {
-        let run_bytes = (pool.of_worker() / 4).clamp(LEAST_RUN_BYTES, MOST_RUN_BYTES);
-        RowSorter::in_runs(pool, pool.of_worker().max(LEAST_RUN_BYTES), run_bytes)
+        let run_bytes = (pool.of_worker() / 4).clamp(MIN_RUN_BYTES, MAX_RUN_BYTES);
+        RowSorter::in_runs(pool, pool.of_worker().max(MIN_RUN_BYTES), run_bytes)
     }
 
-    /// Creates a sorter that holds `most_bytes` bytes in memory, and writes runs of `run_bytes`
+    /// Creates a sorter that holds `max_bytes` bytes in memory, and writes runs of `run_bytes`
     /// bytes.
-    fn in_runs(pool: &MemoryPool, most_bytes: u64, run_bytes: u64) -> RowSorter<T> {
+    fn in_runs(pool: &MemoryPool, max_bytes: u64, run_bytes: u64) -> RowSorter<T> {
         let rows = |bytes: u64| usize::try_from(bytes / size_of::<T>() as u64).unwrap_or(usize::MAX).max(1);
         let runs = Runs { file: SpillFile::new(&pool.disk()), blocks: Vec::new(), runs: Vec::new() };
-        RowSorter { held: Vec::new(), most_rows: rows(most_bytes), run_rows: rows(run_bytes), runs }
+        RowSorter { rows_in_memory: Vec::new(), max_rows: rows(max_bytes), run_rows: rows(run_bytes), runs }
     }
 
     /// Adds rows.
@@ -78,16 +78,17 @@ impl<T: Pod + Ord> RowSorter<T> {
     /// Returns any error of the disk.
     pub fn extend(&mut self, mut rows: &[T]) -> Result<()> {
         while !rows.is_empty() {
-            if self.held.len() == self.most_rows {
+            if self.rows_in_memory.len() == self.max_rows {
                 self.spill()?;
             }
-            let (some, others) = rows.split_at(rows.len().min(self.most_rows - self.held.len()));
-            if self.held.capacity() - self.held.len() < some.len() {
-                let grown = (2 * self.held.capacity()).clamp(some.len() + self.held.len(), self.most_rows);
-                self.held.reserve_exact(grown - self.held.len());
+            let (head, remaining) = rows.split_at(rows.len().min(self.max_rows - self.rows_in_memory.len()));
+            if self.rows_in_memory.capacity() - self.rows_in_memory.len() < head.len() {
+                let capacity =
+                    (2 * self.rows_in_memory.capacity()).clamp(head.len() + self.rows_in_memory.len(), self.max_rows);
+                self.rows_in_memory.reserve_exact(capacity - self.rows_in_memory.len());
             }
-            self.held.extend_from_slice(some);
-            rows = others;
+            self.rows_in_memory.extend_from_slice(head);
+            rows = remaining;
         }
         Ok(())
     }
@@ -95,10 +96,10 @@ impl<T: Pod + Ord> RowSorter<T> {
     /// Writes the last rows as a run. The earlier rows stay in memory, and may never have to be
     /// written.
     fn spill(&mut self) -> Result<()> {
-        let start = self.held.len().saturating_sub(self.run_rows);
-        self.held[start..].sort_unstable();
-        self.runs.append(&self.held[start..])?;
-        self.held.truncate(start);
+        let start = self.rows_in_memory.len().saturating_sub(self.run_rows);
+        self.rows_in_memory[start..].sort_unstable();
+        self.runs.append(&self.rows_in_memory[start..])?;
+        self.rows_in_memory.truncate(start);
         Ok(())
     }
 
@@ -110,18 +111,18 @@ impl<T: Pod + Ord> RowSorter<T> {
     /// # Cost
     /// Rows are written a second time if there are more than 256 runs.
     pub fn finish(mut self) -> Result<SortedRows<T>> {
-        self.held.sort_unstable();
+        self.rows_in_memory.sort_unstable();
         while self.runs.runs.len() > FAN_IN {
             self.runs.merge_first::<T>()?;
         }
-        let mut merge = Merge::new(&self.runs.runs, self.held);
+        let mut merge = Merge::new(&self.runs.runs, self.rows_in_memory);
         merge.rewind(&self.runs)?;
         Ok(SortedRows { merge, runs: self.runs })
     }
 }
 
 impl<T: Pod + Ord> SortedRows<T> {
-    /// Calls `each` with all rows, in several pieces. It must precede the first
+    /// Calls `visit` with all rows, in several pieces. It must precede the first
     /// [`SortedRows::take`].
     ///
     /// # Errors
@@ -129,9 +130,9 @@ impl<T: Pod + Ord> SortedRows<T> {
     ///
     /// # Cost
     /// Equals a full pass with [`SortedRows::take`] if there are runs on disk.
-    pub fn each(&mut self, mut each: impl FnMut(&[T])) -> Result<()> {
+    pub fn for_each_piece(&mut self, mut visit: impl FnMut(&[T])) -> Result<()> {
         if self.runs.runs.is_empty() {
-            self.merge.cursors.iter().for_each(|cursor| each(&cursor.rows));
+            self.merge.cursors.iter().for_each(|cursor| visit(&cursor.rows));
             return Ok(());
         }
         let mut rows = Vec::new();
@@ -140,7 +141,7 @@ impl<T: Pod + Ord> SortedRows<T> {
             if rows.is_empty() {
                 return self.merge.rewind(&self.runs);
             }
-            each(&rows);
+            visit(&rows);
         }
     }
 
@@ -219,9 +220,9 @@ struct Merge<T> {
 }
 
 impl<T: Pod + Ord> Merge<T> {
-    fn new(runs: &[Range<usize>], held: Vec<T>) -> Merge<T> {
+    fn new(runs: &[Range<usize>], rows_in_memory: Vec<T>) -> Merge<T> {
         let on_disk = runs.iter().map(|blocks| Cursor::new(Vec::new(), blocks.clone()));
-        Merge { cursors: on_disk.chain([Cursor::new(held, 0..0)]).collect(), next: BinaryHeap::new() }
+        Merge { cursors: on_disk.chain([Cursor::new(rows_in_memory, 0..0)]).collect(), next: BinaryHeap::new() }
     }
 
     /// Moves all cursors to their first row.
@@ -244,9 +245,9 @@ impl<T: Pod + Ord> Merge<T> {
             let cursor = &mut self.cursors[number];
             let rows = &cursor.rows[cursor.at..];
             // With a single cursor left, its rows need no further comparison.
-            let taken = if is_last { rows.len().min(count - into.len()) } else { 1 };
-            into.extend_from_slice(&rows[..taken]);
-            cursor.at += taken;
+            let count_taken = if is_last { rows.len().min(count - into.len()) } else { 1 };
+            into.extend_from_slice(&rows[..count_taken]);
+            cursor.at += count_taken;
             match cursor.row(runs)? {
                 Some(row) => *first = Reverse((row, number)),
                 None => drop(PeekMut::pop(first)),
@@ -296,9 +297,11 @@ impl<T: Pod> Cursor<T> {
     }
 
     fn release(&mut self, runs: &mut Runs) {
-        let read = self.released..self.next_block;
-        if read.len() * BLOCK_BYTES >= RELEASED_BYTES || (!read.is_empty() && read.end == self.blocks.end) {
-            runs.release(read);
+        let read_blocks = self.released..self.next_block;
+        if read_blocks.len() * BLOCK_BYTES >= RELEASED_BYTES
+            || (!read_blocks.is_empty() && read_blocks.end == self.blocks.end)
+        {
+            runs.release(read_blocks);
             self.released = self.next_block;
         }
     }
@@ -312,14 +315,14 @@ mod tests {
 
     use super::*;
 
-    fn taken(sorted: &mut SortedRows<[u32; 3]>, count: usize) -> Result<Vec<[u32; 3]>> {
-        let (mut all, mut some) = (Vec::new(), vec![[9; 3]]);
-        while !some.is_empty() {
-            sorted.take(count, &mut some)?;
-            assert!(some.len() <= count);
-            all.extend_from_slice(&some);
+    fn take_all(sorted: &mut SortedRows<[u32; 3]>, count: usize) -> Result<Vec<[u32; 3]>> {
+        let (mut rows, mut batch) = (Vec::new(), vec![[9; 3]]);
+        while !batch.is_empty() {
+            sorted.take(count, &mut batch)?;
+            assert!(batch.len() <= count);
+            rows.extend_from_slice(&batch);
         }
-        Ok(all)
+        Ok(rows)
     }
 
     proptest! {
@@ -337,20 +340,20 @@ mod tests {
             let pool = MemoryPool::default();
             // A merge of one run for each row would take minutes.
             let run = run.max(12 * rows.len() as u64 / 1000).min(most.max(12));
-            for most in [u64::MAX, most.max(run)] {
-                let (mut sorter, mut rest) = (RowSorter::in_runs(&pool, most, run), &rows[..]);
+            for limit in [u64::MAX, most.max(run)] {
+                let (mut sorter, mut rest) = (RowSorter::in_runs(&pool, limit, run), &rows[..]);
                 for &length in &lengths {
-                    let (some, others) = rest.split_at(length);
-                    sorter.extend(some).unwrap();
-                    rest = others;
+                    let (head, tail) = rest.split_at(length);
+                    sorter.extend(head).unwrap();
+                    rest = tail;
                 }
                 let mut sorted = sorter.finish().unwrap();
                 for _ in 0..2 {
-                    let mut all = Vec::new();
-                    sorted.each(|rows| all.extend_from_slice(rows)).unwrap();
-                    prop_assert_eq!(&all, &expected);
+                    let mut visited_rows = Vec::new();
+                    sorted.for_each_piece(|rows| visited_rows.extend_from_slice(rows)).unwrap();
+                    prop_assert_eq!(&visited_rows, &expected);
                 }
-                prop_assert_eq!(&taken(&mut sorted, count).unwrap(), &expected);
+                prop_assert_eq!(&take_all(&mut sorted, count).unwrap(), &expected);
             }
         }
     }
@@ -365,7 +368,7 @@ mod tests {
         assert!(sorted.runs.runs.len() <= FAN_IN);
         let mut expected = rows;
         expected.sort_unstable();
-        assert!(taken(&mut sorted, 100_000).unwrap() == expected);
+        assert!(take_all(&mut sorted, 100_000).unwrap() == expected);
         if cfg!(target_os = "linux") {
             assert!(sorted.runs.file.taken_bytes() < sorted.runs.file.written_bytes() / 4);
         }
@@ -375,12 +378,12 @@ mod tests {
     fn failing_disk_is_an_error_if_needed() {
         let rows: Vec<[u32; 3]> = (0..3_000_000).map(|at| [at, 0, 0]).collect();
         let nowhere = MemoryPool::new(0, Path::new("/nowhere/at/all"), super::super::SPILL);
-        let refused = RowSorter::new(&nowhere).extend(&rows).unwrap_err();
-        assert!(refused.to_string().contains("/nowhere/at/all (effort.spill)"), "{refused}");
+        let error = RowSorter::new(&nowhere).extend(&rows).unwrap_err();
+        assert!(error.to_string().contains("/nowhere/at/all (effort.spill)"), "{error}");
         let mut sorter = RowSorter::new(&MemoryPool::default().limited(0));
         sorter.extend(&rows).unwrap();
         let mut sorted = sorter.finish().unwrap();
         sorted.runs.file.damage(5_000_000);
-        assert!(taken(&mut sorted, 1000).unwrap_err().to_string().contains("other bytes than were written"));
+        assert!(take_all(&mut sorted, 1000).unwrap_err().to_string().contains("other bytes than were written"));
     }
 }

@@ -25,12 +25,12 @@ pub fn codec() -> impl Options {
 pub struct SpillRows<T> {
     bytes: SpillLists<u8>,
     scratch: Vec<u8>,
-    of: PhantomData<fn() -> T>,
+    row_type: PhantomData<fn() -> T>,
 }
 
 impl<T> Default for SpillRows<T> {
     fn default() -> SpillRows<T> {
-        SpillRows { bytes: SpillLists::default(), scratch: Vec::new(), of: PhantomData }
+        SpillRows { bytes: SpillLists::default(), scratch: Vec::new(), row_type: PhantomData }
     }
 }
 
@@ -42,7 +42,7 @@ impl<T: Serialize + DeserializeOwned> SpillRows<T> {
 
     /// Creates an empty container for rows of another type, with the same memory budget and the
     /// same disk.
-    pub fn alike<U>(&self) -> SpillRows<U> {
+    pub fn like<U>(&self) -> SpillRows<U> {
         SpillRows { bytes: self.bytes.like(), ..SpillRows::default() }
     }
 
@@ -81,7 +81,7 @@ impl<T: Serialize + DeserializeOwned> SpillRows<T> {
 
     /// Returns a reader of rows by number.
     pub fn reader(&self) -> RowReader<'_, T> {
-        RowReader { bytes: self.bytes.reader(), of: PhantomData }
+        RowReader { bytes: self.bytes.reader(), row_type: PhantomData }
     }
 
     /// Returns all rows in order.
@@ -100,14 +100,14 @@ impl<T: Serialize + DeserializeOwned> SpillRows<T> {
     /// # Errors
     /// Returns any error of the disk.
     pub fn retain(&mut self, stays: impl Fn(&T) -> bool) -> Result<()> {
-        let mut kept = self.alike();
+        let mut retained = self.like();
         for row in self.rows() {
             let row = row?;
             if stays(&row) {
-                kept.push(&row)?;
+                retained.push(&row)?;
             }
         }
-        *self = kept;
+        *self = retained;
         Ok(())
     }
 }
@@ -116,7 +116,7 @@ impl<T: Serialize + DeserializeOwned> SpillRows<T> {
 #[derive(Debug)]
 pub struct RowReader<'a, T> {
     bytes: ListReader<'a, u8>,
-    of: PhantomData<fn() -> T>,
+    row_type: PhantomData<fn() -> T>,
 }
 
 impl<T: DeserializeOwned> RowReader<'_, T> {
@@ -142,18 +142,18 @@ mod tests {
             rows in prop::collection::vec((0u32..9, "[a-z]{0,30}"), 0..40), times in 1usize..2000, from in 0u32..9
         ) {
             let rows: Vec<(u32, String)> = rows.into_iter().map(|(key, text)| (key, text.repeat(times))).collect();
-            for mut found in [SpillRows::default(), SpillRows::new(&MemoryPool::default().limited(0))] {
-                found.extend(rows.iter().cloned()).unwrap();
-                prop_assert_eq!((found.len(), found.is_empty()), (rows.len(), rows.is_empty()));
-                let mut reader = found.reader();
+            for mut spill_rows in [SpillRows::default(), SpillRows::new(&MemoryPool::default().limited(0))] {
+                spill_rows.extend(rows.iter().cloned()).unwrap();
+                prop_assert_eq!((spill_rows.len(), spill_rows.is_empty()), (rows.len(), rows.is_empty()));
+                let mut reader = spill_rows.reader();
                 for (number, row) in rows.iter().enumerate().rev() {
                     prop_assert_eq!(&reader.get(number).unwrap(), row);
                 }
-                found.retain(|row| row.0 >= from).unwrap();
+                spill_rows.retain(|row| row.0 >= from).unwrap();
                 let left: Vec<_> = rows.iter().filter(|row| row.0 >= from).cloned().collect();
-                prop_assert!(found.rows().map(Result::unwrap).eq(left.iter().cloned()));
+                prop_assert!(spill_rows.rows().map(Result::unwrap).eq(left.iter().cloned()));
                 let half = left.len() / 2;
-                prop_assert!(found.read(half..left.len()).map(Result::unwrap).eq(left[half..].iter().cloned()));
+                prop_assert!(spill_rows.read(half..left.len()).map(Result::unwrap).eq(left[half..].iter().cloned()));
             }
         }
     }

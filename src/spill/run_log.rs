@@ -21,7 +21,7 @@ pub struct RunLog<T> {
 
 #[derive(Debug)]
 enum Piece<T> {
-    Held(Vec<T>),
+    InMemory(Vec<T>),
     Spilled(Extent),
 }
 
@@ -58,7 +58,7 @@ impl<T: Pod> RunLog<T> {
         let bytes = (full.capacity() * size_of::<T>()) as u64;
         if self.held_bytes + bytes <= self.allowed_bytes {
             self.held_bytes += bytes;
-            self.pieces.push(Piece::Held(full));
+            self.pieces.push(Piece::InMemory(full));
             return Ok(None);
         }
         let extent = self.file.append(bytemuck::cast_slice(&full))?;
@@ -99,7 +99,7 @@ impl<T: Pod> RunLog<T> {
     pub fn read(&self, number: usize, into: &mut Vec<T>) -> Result<()> {
         into.clear();
         match &self.pieces[number] {
-            Piece::Held(rows) => into.extend_from_slice(rows),
+            Piece::InMemory(rows) => into.extend_from_slice(rows),
             Piece::Spilled(extent) => self.file.read(*extent, into)?,
         }
         Ok(())
@@ -107,8 +107,8 @@ impl<T: Pod> RunLog<T> {
 
     /// Frees the memory or the disk space of a block that is not read again.
     pub fn forget(&mut self, number: usize) {
-        match std::mem::replace(&mut self.pieces[number], Piece::Held(Vec::new())) {
-            Piece::Held(rows) => self.held_bytes -= (rows.capacity() * size_of::<T>()) as u64,
+        match std::mem::replace(&mut self.pieces[number], Piece::InMemory(Vec::new())) {
+            Piece::InMemory(rows) => self.held_bytes -= (rows.capacity() * size_of::<T>()) as u64,
             Piece::Spilled(extent) => self.file.release(extent.offset, extent.bytes),
         }
     }
@@ -134,18 +134,18 @@ mod tests {
                 log.push((0..length + 1).map(|at| if at == 0 { length as u32 } else { number as u32 })).unwrap();
             }
             log.finish().unwrap();
-            let (mut got, mut scratch) = (Vec::new(), Vec::new());
+            let (mut read_lengths, mut scratch) = (Vec::new(), Vec::new());
             for block in 0..log.blocks() {
                 log.read(block, &mut scratch).unwrap();
                 let mut rest = &scratch[..];
                 while let Some((&length, after)) = rest.split_first() {
-                    prop_assert!(after[..length as usize].iter().all(|&number| number == got.len() as u32));
-                    got.push(length as usize);
+                    prop_assert!(after[..length as usize].iter().all(|&number| number == read_lengths.len() as u32));
+                    read_lengths.push(length as usize);
                     rest = &after[length as usize..];
                 }
                 log.forget(block);
             }
-            prop_assert_eq!(got, lengths);
+            prop_assert_eq!(read_lengths, lengths);
         }
     }
 
@@ -162,8 +162,8 @@ mod tests {
         log.push((0..1000).map(|_| 7)).unwrap();
         log.finish().unwrap();
         log.file.damage(3999);
-        let refused = log.read(0, &mut Vec::new()).unwrap_err();
-        assert_eq!(refused.exit_code(), 8);
-        assert!(refused.to_string().contains("returned other bytes than were written"), "{refused}");
+        let error = log.read(0, &mut Vec::new()).unwrap_err();
+        assert_eq!(error.exit_code(), 8);
+        assert!(error.to_string().contains("returned other bytes than were written"), "{error}");
     }
 }

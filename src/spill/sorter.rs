@@ -24,11 +24,12 @@ const RUN_BYTES: u64 = 8 << 20;
 #[derive(Debug)]
 pub struct Sorter<T> {
     /// Rows in memory, in insertion order: all of them, or those after the last run.
-    held: Vec<T>,
-    /// Size of the rows in `held` in serialised form, in bytes; 0 if all rows stay in memory.
+    rows_in_memory: Vec<T>,
+    /// Size of the rows in `rows_in_memory` in serialised form, in bytes; 0 if all rows stay in
+    /// memory.
     bytes: u64,
     /// Size at which the rows become a run, in bytes.
-    most: u64,
+    run_bytes: u64,
     on_disk: SpillRows<T>,
     /// Number of rows up to the end of each run.
     ends: Vec<usize>,
@@ -48,8 +49,14 @@ impl<T: Ord + Clone + Serialize + DeserializeOwned> Sorter<T> {
     }
 
     fn in_runs(pool: &MemoryPool, bytes: u64) -> Sorter<T> {
-        let most = if pool.is_bounded() { bytes } else { u64::MAX };
-        Sorter { held: Vec::new(), bytes: 0, most, on_disk: SpillRows::new(pool), ends: Vec::new() }
+        let limit = if pool.is_bounded() { bytes } else { u64::MAX };
+        Sorter {
+            rows_in_memory: Vec::new(),
+            bytes: 0,
+            run_bytes: limit,
+            on_disk: SpillRows::new(pool),
+            ends: Vec::new(),
+        }
     }
 
     /// Adds a row.
@@ -57,11 +64,11 @@ impl<T: Ord + Clone + Serialize + DeserializeOwned> Sorter<T> {
     /// # Errors
     /// Returns any error of the disk.
     pub fn push(&mut self, row: T) -> Result<()> {
-        if self.most < u64::MAX {
+        if self.run_bytes < u64::MAX {
             self.bytes += codec().serialized_size(&row).expect("plain values have a size");
         }
-        self.held.push(row);
-        if self.bytes < self.most { Ok(()) } else { self.end_run() }
+        self.rows_in_memory.push(row);
+        if self.bytes < self.run_bytes { Ok(()) } else { self.end_run() }
     }
 
     /// Sorts all rows.
@@ -69,15 +76,15 @@ impl<T: Ord + Clone + Serialize + DeserializeOwned> Sorter<T> {
     /// # Errors
     /// Returns any error of the disk.
     pub fn finish(mut self) -> Result<SortedOutput<T>> {
-        if self.most < u64::MAX {
+        if self.run_bytes < u64::MAX {
             self.end_run()?;
         }
-        self.held.sort_unstable();
+        self.rows_in_memory.sort_unstable();
         Ok(SortedOutput(self))
     }
 
     fn end_run(&mut self) -> Result<()> {
-        let mut run = std::mem::take(&mut self.held);
+        let mut run = std::mem::take(&mut self.rows_in_memory);
         run.sort_unstable();
         run.iter().try_for_each(|row| self.on_disk.push(row))?;
         self.ends.push(self.on_disk.len());
@@ -90,8 +97,8 @@ impl<T: Ord + Clone + Serialize + DeserializeOwned> SortedOutput<T> {
     /// Creates an empty sorter for rows of another type, with the same memory budget and the same
     /// disk.
     pub fn alike<U: Serialize + DeserializeOwned>(&self) -> Sorter<U> {
-        let SortedOutput(Sorter { most, on_disk, .. }) = self;
-        Sorter { held: Vec::new(), bytes: 0, most: *most, on_disk: on_disk.alike(), ends: Vec::new() }
+        let SortedOutput(Sorter { run_bytes: limit, on_disk, .. }) = self;
+        Sorter { rows_in_memory: Vec::new(), bytes: 0, run_bytes: *limit, on_disk: on_disk.like(), ends: Vec::new() }
     }
 
     /// Returns all rows in ascending order.
@@ -103,14 +110,14 @@ impl<T: Ord + Clone + Serialize + DeserializeOwned> SortedOutput<T> {
     /// Each row is read once. The number of comparisons per row is the number of binary digits of
     /// the number of runs. Memory: one row and some tens of KB for each run.
     pub fn rows(&self) -> impl Iterator<Item = Result<Cow<'_, T>>> {
-        let SortedOutput(Sorter { held, on_disk, ends, .. }) = self;
+        let SortedOutput(Sorter { rows_in_memory, on_disk, ends, .. }) = self;
         let starts = once(0).chain(ends.iter().copied());
         let runs = starts.zip(ends).map(|(start, &end)| {
             let mut reader = on_disk.reader();
             Either::Left((start..end).map(move |number| reader.get(number).map(Cow::Owned)))
         });
-        let held = Either::Right(held.iter().map(|row| Ok(Cow::Borrowed(row))));
-        runs.chain(once(held)).kmerge_by(|x: &Result<Cow<'_, T>>, y| match (x, y) {
+        let sorted_in_memory = Either::Right(rows_in_memory.iter().map(|row| Ok(Cow::Borrowed(row))));
+        runs.chain(once(sorted_in_memory)).kmerge_by(|x: &Result<Cow<'_, T>>, y| match (x, y) {
             (Ok(x), Ok(y)) => x < y,
             (x, _) => x.is_err(),
         })
@@ -133,9 +140,9 @@ mod tests {
             for pool in [MemoryPool::default(), MemoryPool::default().limited(0)] {
                 let mut writer = Sorter::in_runs(&pool, run);
                 rows.iter().try_for_each(|row| writer.push(row.clone())).unwrap();
-                let found = writer.finish().unwrap();
-                let found: Vec<(String, u8)> = found.rows().map(|row| row.unwrap().into_owned()).collect();
-                prop_assert_eq!(&found, &sorted);
+                let output = writer.finish().unwrap();
+                let output_rows: Vec<(String, u8)> = output.rows().map(|row| row.unwrap().into_owned()).collect();
+                prop_assert_eq!(&output_rows, &sorted);
             }
         }
     }

@@ -14,11 +14,11 @@ use webtwin_base::error::{Error, Result};
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Maximum number of attempts. It is more than the time limit allows, so the time limit decides.
-const MOST_TRIES: usize = 10_000;
+const MAX_TRIES: usize = 10_000;
 
 /// Number of attempts to connect to an address, and the time limit of each.
-const LOOKS: u32 = 3;
-const LOOK: Duration = Duration::from_secs(5);
+const CONNECT_TRIES: u32 = 3;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Opens a root, `scheme://bucket`. Returns `None` if this build does not support the scheme. The
 /// names of `settings` are in lower case. Requests are retried for the time `patience`, with no
@@ -36,13 +36,13 @@ pub(super) fn open(
     // The call fails if a TLS provider is already installed, and any provider will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let backoff = BackoffConfig { max_backoff: LONGEST_PAUSE, ..BackoffConfig::default() };
-    let retry = RetryConfig { backoff, max_retries: MOST_TRIES, retry_timeout: patience };
+    let retry = RetryConfig { backoff, max_retries: MAX_TRIES, retry_timeout: patience };
     #[cfg_attr(not(any(feature = "aws", feature = "azure")), expect(unused_variables))]
-    let allow_http = match Endpoint::of(scheme, settings).map(|endpoint| endpoint.look()).transpose() {
+    let allow_http = match Endpoint::from_scheme(scheme, settings).map(|endpoint| endpoint.look()).transpose() {
         Ok(allow_http) => allow_http.unwrap_or(false),
         Err(error) => return Some(Err(error)),
     };
-    let built: object_store::Result<Arc<dyn ObjectStore>> = match scheme {
+    let client: object_store::Result<Arc<dyn ObjectStore>> = match scheme {
         #[cfg(feature = "aws")]
         "s3" | "s3a" => {
             let mut builder = object_store::aws::AmazonS3Builder::new().with_url(root).with_retry(retry);
@@ -72,7 +72,7 @@ pub(super) fn open(
         }
         _ => return None,
     };
-    Some(built.map_err(|error| Error::storage(root, format!("cannot be reached with these settings: {error}"))))
+    Some(client.map_err(|error| Error::storage(root, format!("cannot be reached with these settings: {error}"))))
 }
 
 /// Returns the settings of one vendor by key. Settings of the HTTP client are accepted with the
@@ -83,8 +83,8 @@ fn of_vendor<'a, K: std::str::FromStr>(
     client: impl Fn(ClientConfigKey) -> K,
 ) -> impl Iterator<Item = (K, &'a str)> {
     settings.iter().filter_map(move |(name, value)| {
-        let of_client = name.strip_prefix(prefix)?;
-        let key = name.parse().ok().or_else(|| of_client.parse().ok().map(&client))?;
+        let client_name = name.strip_prefix(prefix)?;
+        let key = name.parse().ok().or_else(|| client_name.parse().ok().map(&client))?;
         Some((key, value.as_str()))
     })
 }
@@ -96,7 +96,7 @@ struct Endpoint<'s> {
 }
 
 impl Endpoint<'_> {
-    fn of<'s>(scheme: &str, settings: &'s BTreeMap<String, String>) -> Option<Endpoint<'s>> {
+    fn from_scheme<'s>(scheme: &str, settings: &'s BTreeMap<String, String>) -> Option<Endpoint<'s>> {
         // In order of precedence.
         let names: &[&'static str] = match scheme {
             "s3" | "s3a" => &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"],
@@ -124,27 +124,27 @@ impl Endpoint<'_> {
             }
         };
         // Without credentials, which must not reach a log.
-        let shown = url.origin().ascii_serialization();
+        let address = url.origin().ascii_serialization();
         let client = reqwest::Client::builder()
-            .timeout(LOOK)
+            .timeout(CONNECT_TIMEOUT)
             // The request carries no data and only tests the connection. The store's own client
             // validates certificates.
             .tls_danger_accept_invalid_certs(true)
             .build()
-            .map_err(|cause| Error::storage(&shown, cause))?;
-        let mut refused = None;
-        for look in 0..LOOKS {
+            .map_err(|cause| Error::storage(&address, cause))?;
+        let mut connection_error = None;
+        for look in 0..CONNECT_TRIES {
             if look > 0 {
                 std::thread::sleep(Duration::from_secs(1));
             }
             match wait(async { client.head(url.clone()).send().await })? {
-                Err(cause) if cause.is_connect() => refused = Some(root_cause(&cause)),
+                Err(cause) if cause.is_connect() => connection_error = Some(root_cause(&cause)),
                 // Any response will do.
                 _ => return Ok(url.scheme() == "http"),
             }
         }
-        let cause = refused.unwrap_or_default();
-        refuse(format!("no store answers at {shown}: {cause}; check the address, and that the store runs"))
+        let cause = connection_error.unwrap_or_default();
+        refuse(format!("no store answers at {address}: {cause}; check the address, and that the store runs"))
     }
 }
 

@@ -33,14 +33,14 @@ enum Refusal {
 }
 
 impl Location {
-    /// Creates this file with `bytes` unless it exists. `ours` returns true for bytes that this
+    /// Creates this file with `bytes` unless it exists. `is_own` returns true for bytes that this
     /// attempt has written, so `bytes` must contain an identifier that no other attempt has.
     ///
     /// # Errors
     /// Returns [`Error::LostCommit`] if another attempt was first, [`Error::CommitUnknown`] if the
     /// outcome is unknown, and [`Error::Storage`] or [`Error::DiskFull`] if nothing was written.
-    pub fn put_if_absent(&self, bytes: &[u8], ours: impl Fn(&[u8]) -> bool) -> Result<()> {
-        settle(self.name(), || self.create(bytes), || self.get(), ours, std::thread::sleep)
+    pub fn put_if_absent(&self, bytes: &[u8], is_own: impl Fn(&[u8]) -> bool) -> Result<()> {
+        settle(self.name(), || self.create(bytes), || self.get(), is_own, std::thread::sleep)
     }
 
     fn create(&self, bytes: &[u8]) -> std::result::Result<(), Refusal> {
@@ -88,13 +88,13 @@ fn settle(
     name: &str,
     create: impl Fn() -> std::result::Result<(), Refusal>,
     read_back: impl Fn() -> Result<Option<Vec<u8>>>,
-    ours: impl Fn(&[u8]) -> bool,
+    is_own: impl Fn(&[u8]) -> bool,
     pause: impl Fn(Duration),
 ) -> Result<()> {
     for tried in 0..TRIES {
         let Err(refusal) = create() else { return Ok(()) };
         match (read_back(), refusal) {
-            (Ok(Some(found)), _) if ours(&found) => return Ok(()),
+            (Ok(Some(found)), _) if is_own(&found) => return Ok(()),
             (Ok(Some(_)), _) => return Err(Error::LostCommit(name.to_string())),
             // Only after the first attempt does a refusal prove that nothing was written: an
             // earlier attempt with an unclear outcome may still take effect.
@@ -152,18 +152,18 @@ mod tests {
                 Fault::Forbidden => Err(Refusal::Final(Error::storage("out", "403"))),
             }
         };
-        let read = || match readable {
+        let read_back = || match readable {
             true => Ok(stored.borrow().map(<[u8]>::to_vec)),
             false => Err(Error::storage("out", "503")),
         };
-        let result = settle("out", create, read, |bytes| bytes == b"us", |_| ());
+        let result = settle("out", create, read_back, |bytes| bytes == b"us", |_| ());
         (result, *stored.borrow(), calls.get())
     }
 
     #[test]
     fn every_wrong_answer_to_a_conditional_create_is_detected() {
         use Fault::*;
-        for (what, faults, readable, exit, calls) in [
+        for (case, faults, readable, exit, calls) in [
             ("a plain yes is not read back", &[None][..], false, 0, 1),
             ("our own bytes behind a no are a win", &[DoneAnswerLost], true, 0, 1),
             ("another's bytes are a loss", &[OtherFirst], true, 4, 1),
@@ -176,9 +176,9 @@ mod tests {
             ("but not after an attempt that may yet arrive", &[NotDone, Forbidden], true, 6, 2),
         ] {
             let (result, stored, called) = commit(faults, readable);
-            let got = result.err().map_or(0, |error| error.exit_code());
-            assert_eq!((got, called), (exit, calls), "{what}");
-            assert!(exit != 0 || stored == Some(b"us"), "{what}");
+            let exit_code = result.err().map_or(0, |error| error.exit_code());
+            assert_eq!((exit_code, called), (exit, calls), "{case}");
+            assert!(exit != 0 || stored == Some(b"us"), "{case}");
         }
     }
 

@@ -111,18 +111,18 @@ fn expand_one(input: &str, is_page: PageTest, stores: &Stores, locations: &mut V
 fn expand_glob(input: &str, stores: &Stores, locations: &mut Vec<Location>) -> Result<()> {
     let pattern = Pattern::new(input).map_err(|error| Error::input(input, format!("not a valid glob: {error}")))?;
     let wildcard = input.find(['*', '?', '[']).unwrap_or(input.len());
-    let (folder, rest) = match input[..wildcard].rfind('/') {
+    let (folder, glob_pattern) = match input[..wildcard].rfind('/') {
         Some(0) => (Location::parse_with("/", stores)?, &input[1..]),
         Some(slash) => (Location::parse_with(&input[..slash], stores)?, &input[slash + 1..]),
         None => (Location::current_folder(), input),
     };
-    let depth = (!rest.contains("**")).then(|| rest.split('/').count());
+    let depth = (!glob_pattern.contains("**")).then(|| glob_pattern.split('/').count());
     let options =
         MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
-    let before = locations.len();
+    let previous_count = locations.len();
     let files = folder.list(depth)?.into_iter().map(|file| file.location);
     locations.extend(files.filter(|file| pattern.matches_with(file.name(), options)));
-    match locations.len() > before {
+    match locations.len() > previous_count {
         true => Ok(()),
         false => Err(Error::input(input, "the glob matches no file; check the pattern")),
     }
@@ -140,9 +140,9 @@ fn expand_folder(
     }
     let root = folder.name().trim_end_matches('/').len();
     let hidden = |file: &Location| file.name()[root..].split('/').any(|segment| segment.starts_with(['.', '_']));
-    let before = locations.len();
+    let previous_count = locations.len();
     locations.extend(files.into_iter().map(|file| file.location).filter(|file| !hidden(file)));
-    match locations.len() > before {
+    match locations.len() > previous_count {
         true => Ok(()),
         false => Err(Error::input(
             folder.name(),
@@ -187,7 +187,7 @@ fn read_list(list: &Location, stores: &Stores, locations: &mut Vec<Location>) ->
         return Err(fault(format!("is longer than {LIST_BYTES} bytes; split it")));
     }
     let text = String::from_utf8(bytes).map_err(|_| fault("is not UTF-8; write one path or URL per line".into()))?;
-    let before = locations.len();
+    let previous_count = locations.len();
     for (number, line) in text.lines().enumerate() {
         let entry = line.trim().trim_start_matches('\u{feff}');
         if entry.is_empty() || entry.starts_with('#') {
@@ -199,7 +199,7 @@ fn read_list(list: &Location, stores: &Stores, locations: &mut Vec<Location>) ->
         };
         locations.push(location.map_err(|error| fault(format!("line {}: {error}", number + 1)))?);
     }
-    match locations.len() > before {
+    match locations.len() > previous_count {
         true => Ok(()),
         false => Err(fault("the list has no entries; write one path or URL per line".into())),
     }
@@ -217,7 +217,7 @@ mod tests {
     struct Tree(tempfile::TempDir);
 
     impl Tree {
-        fn with(files: &[(&str, &[u8])]) -> Tree {
+        fn tree_with(files: &[(&str, &[u8])]) -> Tree {
             let tree = Tree(tempfile::tempdir().unwrap());
             for (name, bytes) in files {
                 Location::parse(&tree.path(name)).unwrap().put(bytes).unwrap();
@@ -237,8 +237,8 @@ mod tests {
             let root = self.path("");
             let inputs: Vec<String> = inputs.iter().map(absolute).collect();
             let expanded = expand(&inputs, |head| head.starts_with(b"<!doctype html"))?;
-            let found: BTreeSet<_> = expanded.into_iter().flat_map(|one| one.locations).collect();
-            Ok(found.iter().map(|location| location.name().replacen(&root, "", 1)).collect())
+            let locations: BTreeSet<_> = expanded.into_iter().flat_map(|one| one.locations).collect();
+            Ok(locations.iter().map(|location| location.name().replacen(&root, "", 1)).collect())
         }
     }
 
@@ -247,7 +247,7 @@ mod tests {
         let mut list = GzEncoder::new(Vec::new(), Default::default());
         list.write_all("# two\r\n\r\nb/2.warc\r\n./b/1.warc\n".as_bytes()).unwrap();
         let list = list.finish().unwrap();
-        let tree = Tree::with(&[
+        let tree = Tree::tree_with(&[
             ("a/x.warc.gz", b"x"),
             ("a/[1].warc", b"x"),
             ("a/1.warc", b"x"),
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn files_of_folders_and_globs_are_found_by_search_and_others_are_named() {
-        let tree = Tree::with(&[("a/1.warc", b"x"), ("a/2.warc", b"x"), ("list", b"a/1.warc\n")]);
+        let tree = Tree::tree_with(&[("a/1.warc", b"x"), ("a/2.warc", b"x"), ("list", b"a/1.warc\n")]);
         let list = format!("@{}", tree.path("list"));
         for (input, is_search, files) in [
             (tree.path("a/1.warc"), false, 1),
@@ -293,14 +293,14 @@ mod tests {
             (tree.path("a"), true, 2),
             (tree.path("a/*"), true, 2),
         ] {
-            let [one] = &expand(std::slice::from_ref(&input), |_| false).unwrap()[..] else { panic!("{input}") };
-            assert_eq!((&one.input, one.is_search, one.locations.len()), (&input, is_search, files));
+            let [expansion] = &expand(std::slice::from_ref(&input), |_| false).unwrap()[..] else { panic!("{input}") };
+            assert_eq!((&expansion.input, expansion.is_search, expansion.locations.len()), (&input, is_search, files));
         }
     }
 
     #[test]
     fn inputs_without_files_are_errors_that_name_them() {
-        let tree = Tree::with(&[("empty-list", b"# none\n"), ("latin-list", b"\xff"), ("only/.hidden", b"x")]);
+        let tree = Tree::tree_with(&[("empty-list", b"# none\n"), ("latin-list", b"\xff"), ("only/.hidden", b"x")]);
         std::fs::create_dir(tree.path("folder")).unwrap();
         for (input, words) in [
             ("missing.warc", "no such file"),
@@ -315,23 +315,23 @@ mod tests {
         ] {
             let error = tree.expand(&[input]).unwrap_err();
             assert_eq!(error.exit_code(), 3, "{input}");
-            let named = error.to_string().contains(input.trim_start_matches('@'));
-            assert!(named && error.to_string().contains(words), "{input}: {error}");
+            let is_named = error.to_string().contains(input.trim_start_matches('@'));
+            assert!(is_named && error.to_string().contains(words), "{input}: {error}");
         }
     }
 
     #[test]
     fn a_hundred_thousand_entries_are_read_in_order() {
         let list: String = (0..100_000).rev().map(|i| format!("f{i:06}.warc\n")).collect();
-        let tree = Tree::with(&[("list", list.as_bytes())]);
-        let found = tree.expand(&["@list"]).unwrap();
-        assert_eq!((found.len(), found[0].as_str(), found.is_sorted()), (100_000, "f000000.warc", true));
+        let tree = Tree::tree_with(&[("list", list.as_bytes())]);
+        let expanded = tree.expand(&["@list"]).unwrap();
+        assert_eq!((expanded.len(), expanded[0].as_str(), expanded.is_sorted()), (100_000, "f000000.warc", true));
     }
 
     #[cfg(unix)]
     #[test]
     fn recursive_glob_survives_a_loop_of_links() {
-        let tree = Tree::with(&[("a/1.warc", b"x")]);
+        let tree = Tree::tree_with(&[("a/1.warc", b"x")]);
         std::os::unix::fs::symlink(tree.path("a"), tree.path("a/loop")).unwrap();
         assert_eq!(tree.expand(&["**/*.warc"]).unwrap(), ["a/1.warc"]);
         assert_eq!(tree.expand(&["a"]).unwrap(), ["a/1.warc"]);

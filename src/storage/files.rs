@@ -18,7 +18,7 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::leftovers::Temporary;
 
 /// Maximum number of reads from a store if a checksum shows that bytes are damaged.
-pub(super) const READS: usize = 3;
+pub(super) const MAX_READS: usize = 3;
 
 impl Location {
     /// Returns all bytes of the file, or `None` if it does not exist.
@@ -33,8 +33,8 @@ impl Location {
                 Err(error) => Err(Error::storage(self.name(), error)),
             },
             Backend::Remote(store, key) => {
-                let mut before: Option<Vec<u8>> = None;
-                for _ in 0..READS {
+                let mut previous: Option<Vec<u8>> = None;
+                for _ in 0..MAX_READS {
                     let answer = wait(async {
                         let answer = store.get(key).await?;
                         let tag = answer.meta.e_tag.clone();
@@ -48,8 +48,8 @@ impl Location {
                     };
                     // A tag of 32 digits need not be a checksum. But damage in transit differs each
                     // time, so two equal reads are correct.
-                    if before.replace(bytes) == before {
-                        return Ok(before);
+                    if previous.replace(bytes) == previous {
+                        return Ok(previous);
                     }
                 }
                 Err(Error::storage(
@@ -70,7 +70,7 @@ impl Location {
         &self,
         decode: impl Fn(Vec<u8>) -> std::result::Result<T, E>,
     ) -> Result<Option<std::result::Result<T, E>>> {
-        let reads = if self.path().is_some() { 1 } else { READS };
+        let reads = if self.path().is_some() { 1 } else { MAX_READS };
         let mut decoded = None;
         for _ in 0..reads {
             let Some(bytes) = self.get()? else { return Ok(None) };
@@ -203,16 +203,16 @@ impl Location {
     pub fn move_to(&self, to: &Location, bytes: u64) -> Result<()> {
         match (&self.place, &to.place) {
             (Backend::Local(from), Backend::Local(path)) => {
-                let moved = fs::create_dir_all(folder_of(path)).and_then(|()| fs::rename(from, path));
-                match moved {
+                let outcome = fs::create_dir_all(folder_of(path)).and_then(|()| fs::rename(from, path));
+                match outcome {
                     Err(error) if is_missing(&error) && !from.exists() => Ok(()),
                     moved => moved.map_err(|error| to.write_error(error, bytes as usize)),
                 }
             }
             (Backend::Remote(store, from), Backend::Remote(_, key)) => {
                 // S3 cannot copy a larger object in one request.
-                const MOST: u64 = 5 << 30;
-                if bytes > MOST {
+                const MAX_COPY_BYTES: u64 = 5 << 30;
+                if bytes > MAX_COPY_BYTES {
                     let Some(whole) = self.get()? else { return Ok(()) };
                     to.put(&whole)?;
                     return self.remove();
@@ -258,10 +258,10 @@ impl Location {
             },
             Backend::Remote(store, key) => {
                 let prefix = (!key.is_root()).then_some(key);
-                let found = wait(store.list_with_delimiter(prefix))?.map_err(|error| self.store_error(error))?;
-                let objects = found.objects.into_iter().map(|meta| meta.location);
+                let listing = wait(store.list_with_delimiter(prefix))?.map_err(|error| self.store_error(error))?;
+                let objects = listing.objects.into_iter().map(|meta| meta.location);
                 let last = |key: Key| key.filename().map(str::to_string);
-                objects.chain(found.common_prefixes).filter_map(last).collect()
+                objects.chain(listing.common_prefixes).filter_map(last).collect()
             }
         };
         names.sort_unstable();
@@ -312,18 +312,18 @@ impl Location {
             }
             Backend::Remote(store, key) => {
                 let prefix = (!key.is_root()).then_some(key);
-                let mut found: object_store::Result<Vec<_>> = wait(store.list(prefix).try_collect())?;
-                for _ in 1..READS {
+                let mut outcome: object_store::Result<Vec<_>> = wait(store.list(prefix).try_collect())?;
+                for _ in 1..MAX_READS {
                     // A list that cannot be parsed may have been damaged in transit. The client has
                     // already retried all other errors.
-                    if let Err(object_store::Error::Generic { .. }) = found {
-                        found = wait(store.list(prefix).try_collect())?;
+                    if let Err(object_store::Error::Generic { .. }) = outcome {
+                        outcome = wait(store.list(prefix).try_collect())?;
                     }
                 }
-                let found = found.map_err(|error| self.store_error(error))?;
+                let objects = outcome.map_err(|error| self.store_error(error))?;
                 let skip = if key.is_root() { 0 } else { key.as_ref().len() + 1 };
-                let mut files = Vec::with_capacity(found.len());
-                for meta in found {
+                let mut files = Vec::with_capacity(objects.len());
+                for meta in objects {
                     // An object with the folder's own name is not below the folder.
                     let Some(relative) = meta.location.as_ref().get(skip..).filter(|relative| !relative.is_empty())
                     else {
@@ -340,19 +340,19 @@ impl Location {
         Ok(files)
     }
 
-    fn walk(&self, folder: &Path, below: &str, depth: usize, files: &mut Vec<ListedFile>) -> Result<()> {
-        let failed = |error| Error::storage(folder.to_string_lossy(), error);
+    fn walk(&self, folder: &Path, prefix: &str, depth: usize, files: &mut Vec<ListedFile>) -> Result<()> {
+        let folder_error = |error| Error::storage(folder.to_string_lossy(), error);
         // A glob without a slash gives the current folder as `""`.
         let readable = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let entries = match fs::read_dir(readable) {
             Err(error) if is_missing(&error) => return Ok(()),
-            entries => entries.map_err(failed)?,
+            entries => entries.map_err(folder_error)?,
         };
         for entry in entries {
-            let entry = entry.map_err(failed)?;
+            let entry = entry.map_err(folder_error)?;
             let path = folder.join(entry.file_name());
-            let relative = format!("{below}{}", text_of(&entry.file_name()));
-            if entry.file_type().map_err(failed)?.is_dir() {
+            let relative = format!("{prefix}{}", text_of(&entry.file_name()));
+            if entry.file_type().map_err(folder_error)?.is_dir() {
                 if depth > 1 {
                     self.walk(&path, &format!("{relative}/"), depth - 1, files)?;
                 }
@@ -427,8 +427,8 @@ mod tests {
 
     use super::*;
 
-    fn names(listed: &[ListedFile]) -> Vec<&str> {
-        listed.iter().map(|file| file.location.name()).collect()
+    fn names(files: &[ListedFile]) -> Vec<&str> {
+        files.iter().map(|file| file.location.name()).collect()
     }
 
     /// Puts, reads, lists and removes files with unusual names. The behaviour must be the same
@@ -441,13 +441,13 @@ mod tests {
         for name in odd {
             assert_eq!(folder.join(name).unwrap().get().unwrap().unwrap(), name.as_bytes());
         }
-        let listed = folder.list(None).unwrap();
+        let files = folder.list(None).unwrap();
         let mut expected: Vec<String> = odd.iter().map(|name| folder.join(name).unwrap().name().to_string()).collect();
         expected.sort();
-        assert_eq!(names(&listed), expected);
+        assert_eq!(names(&files), expected);
         assert_eq!(folder.list(Some(1)).unwrap().len(), 5);
         assert_eq!(folder.join("d").unwrap().list(Some(1)).unwrap(), []);
-        assert_eq!(listed[0].stamp, listed[0].location.stamp().unwrap().unwrap());
+        assert_eq!(files[0].stamp, files[0].location.stamp().unwrap().unwrap());
         assert_eq!(folder.join("missing").unwrap().get().unwrap(), None);
         assert!(!folder.join("d").unwrap().exists().unwrap());
         assert_eq!(folder.join("missing").unwrap().list(None).unwrap(), []);
@@ -478,9 +478,9 @@ mod tests {
     #[test]
     fn a_large_object_is_uploaded_in_parts() {
         let folder = Location::of_store(Arc::new(InMemory::new()), "memory://", "").unwrap();
-        let large: Vec<u8> = (0..40u32 << 20).map(|i| (i / 997) as u8).collect();
-        folder.join("large").unwrap().put(&large).unwrap();
-        assert!(folder.join("large").unwrap().get().unwrap().unwrap() == large);
+        let bytes: Vec<u8> = (0..40u32 << 20).map(|i| (i / 997) as u8).collect();
+        folder.join("large").unwrap().put(&bytes).unwrap();
+        assert!(folder.join("large").unwrap().get().unwrap().unwrap() == bytes);
     }
 
     #[cfg(unix)]
@@ -492,9 +492,9 @@ mod tests {
         std::os::unix::fs::symlink(temporary.path(), temporary.path().join("a/loop")).unwrap();
         std::os::unix::fs::symlink("page", temporary.path().join("a/link")).unwrap();
         std::os::unix::fs::symlink("nowhere", temporary.path().join("a/dangling")).unwrap();
-        let found = folder.list(None).unwrap();
-        let found: Vec<&str> = found.iter().map(|file| file.location.file_name()).collect();
-        assert_eq!(found, ["link", "page"]);
+        let files = folder.list(None).unwrap();
+        let names: Vec<&str> = files.iter().map(|file| file.location.file_name()).collect();
+        assert_eq!(names, ["link", "page"]);
     }
 
     #[test]

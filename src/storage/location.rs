@@ -55,7 +55,7 @@ impl Location {
 
     /// Parses a path or URL like [`Location::parse`], with explicit stores.
     pub fn parse_with(url: &str, stores: &Stores) -> Result<Location> {
-        let Some((scheme, rest)) = split_scheme(url) else {
+        let Some((scheme, bucket_and_key)) = split_scheme(url) else {
             if url.is_empty() {
                 return Err(Error::input("\"\"", "the name is empty; give a path or URL"));
             }
@@ -67,7 +67,7 @@ impl Location {
             let name = path.to_string_lossy().into_owned();
             return Ok(Location::local(path, name));
         }
-        let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+        let (bucket, key) = bucket_and_key.split_once('/').unwrap_or((bucket_and_key, ""));
         // The container of an Azure URL precedes an `@`. A colon in front of the `@` would
         // introduce a password, which must not reach a log.
         if bucket.rsplit_once('@').is_some_and(|(user, _)| user.contains(':')) {
@@ -142,8 +142,8 @@ impl Location {
         Ok(match &self.place {
             Backend::Local(path) => Location::local(path.join(relative), name),
             Backend::Remote(store, key) => {
-                let below = if key.is_root() { relative.to_string() } else { format!("{key}/{relative}") };
-                let key = Key::parse(below).map_err(|error| Error::input(&name, error))?;
+                let key_text = if key.is_root() { relative.to_string() } else { format!("{key}/{relative}") };
+                let key = Key::parse(key_text).map_err(|error| Error::input(&name, error))?;
                 Location { name: name.into(), place: Backend::Remote(Arc::clone(store), key) }
             }
         })
@@ -177,7 +177,7 @@ impl Location {
     /// True if this location is `folder` or below it, whatever the names of both.
     pub fn is_within(&self, folder: &Location) -> bool {
         match (self.path(), folder.path()) {
-            (Some(path), Some(folder)) => resolved(path).starts_with(resolved(folder)),
+            (Some(path), Some(folder)) => resolve_links(path).starts_with(resolve_links(folder)),
             (None, None) => {
                 let [name, folder] = [self, folder].map(|of| of.name.trim_end_matches('/'));
                 name.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -217,7 +217,7 @@ pub fn is_plain(path: &str) -> bool {
 }
 
 /// Returns an absolute path. Links are resolved in the part that exists.
-fn resolved(path: &Path) -> PathBuf {
+fn resolve_links(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let real = |above: &Path| Some(above.canonicalize().ok()?.join(path.strip_prefix(above).ok()?));
     path.ancestors().find_map(real).unwrap_or_else(|| path.clone())
@@ -241,11 +241,11 @@ pub fn seen_from_anywhere(name: &str, folder: &str) -> String {
 /// Splits a URL into its scheme, in lower case, and the rest after `://`. Returns `None` if there
 /// is no valid scheme.
 fn split_scheme(url: &str) -> Option<(String, &str)> {
-    let (scheme, rest) = url.split_once("://")?;
+    let (scheme, path) = url.split_once("://")?;
     let mut characters = scheme.chars();
     let well_formed = characters.next().is_some_and(|first| first.is_ascii_alphabetic())
         && characters.all(|other| other.is_ascii_alphanumeric() || "+-.".contains(other));
-    well_formed.then(|| (scheme.to_ascii_lowercase(), rest))
+    well_formed.then(|| (scheme.to_ascii_lowercase(), path))
 }
 
 impl fmt::Display for Location {
@@ -303,14 +303,14 @@ mod tests {
 
     #[test]
     fn relative_name_is_resolved_against_its_folder_and_others_are_unchanged() {
-        for (name, seen) in [
+        for (name, absolute) in [
             ("a/./b.warc", "/in/a/b.warc"),
             ("site/", "/in/site/"),
             ("/x/y", "/x/y"),
             ("s3://bucket/a/./b", "s3://bucket/a/./b"),
             ("synth://?pages=3", "synth://?pages=3"),
         ] {
-            assert_eq!(seen_from_anywhere(name, "/in"), seen);
+            assert_eq!(seen_from_anywhere(name, "/in"), absolute);
         }
     }
 
@@ -319,10 +319,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("real")).unwrap();
         std::os::unix::fs::symlink(folder.path().join("real"), folder.path().join("link")).unwrap();
-        let within = |name: &str, of: &str| {
-            let [name, of] =
-                [name, of].map(|name| Location::parse(folder.path().join(name).to_str().unwrap()).unwrap());
-            name.is_within(&of)
+        let within = |name: &str, folder_name: &str| {
+            let [name, parent] =
+                [name, folder_name].map(|name| Location::parse(folder.path().join(name).to_str().unwrap()).unwrap());
+            name.is_within(&parent)
         };
         for name in ["real", "real/", "link/a/b", "real/./a"] {
             assert!(within(name, "real") && within(name, "link/"), "{name}");

@@ -22,10 +22,10 @@ pub const NAME: &str = "manifest.json";
 pub const CORPUS_SIDE_FOLDER: &str = "_webtwin/";
 
 /// Name of the manifest of a corpus.
-pub const OF_CORPUS: &str = "_webtwin/manifest";
+pub const CORPUS_NAME: &str = "_webtwin/manifest";
 
 /// Possible names of a manifest.
-pub const NAMES: [&str; 2] = [NAME, OF_CORPUS];
+pub const NAMES: [&str; 2] = [NAME, CORPUS_NAME];
 
 /// Entry of one file of a result.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -192,8 +192,8 @@ impl Manifest {
     pub fn read(folder: &Location) -> Result<Manifest> {
         for name in NAMES {
             let location = folder.join(name)?;
-            if let Some(read) = location.get_as(|bytes| Manifest::decode(location.name(), &bytes))? {
-                return read;
+            if let Some(manifest) = location.get_as(|bytes| Manifest::decode(location.name(), &bytes))? {
+                return manifest;
             }
         }
         Err(Error::input(
@@ -299,14 +299,17 @@ mod tests {
         };
         assert!(!is_in(&folder).unwrap());
         let first = corpus("1");
-        manifest("1", entries(&first)).commit_as(OF_CORPUS, &first).unwrap();
+        manifest("1", entries(&first)).commit_as(CORPUS_NAME, &first).unwrap();
         assert!(is_in(&folder).unwrap());
-        let read = Manifest::read(&folder).unwrap();
-        read.verify(&folder).unwrap();
-        assert_eq!(read.table("removed").count(), 1);
+        let manifest_read = Manifest::read(&folder).unwrap();
+        manifest_read.verify(&folder).unwrap();
+        assert_eq!(manifest_read.table("removed").count(), 1);
         assert_eq!(super::super::output::prepare(&folder).unwrap_err().exit_code(), 4);
-        let late = corpus("2");
-        assert_eq!(manifest("2", entries(&late)).commit_as(OF_CORPUS, &late).unwrap_err().exit_code(), 4);
+        let other_corpus = corpus("2");
+        assert_eq!(
+            manifest("2", entries(&other_corpus)).commit_as(CORPUS_NAME, &other_corpus).unwrap_err().exit_code(),
+            4
+        );
         let mut names = folder.entries().unwrap();
         names.sort();
         assert_eq!(names, ["_webtwin", "a.jsonl"]);
@@ -328,7 +331,7 @@ mod tests {
     #[test]
     fn stale_foreign_and_escaping_manifests_are_rejected() {
         let (_dir, folder) = folder();
-        let put = |text: String| folder.join(NAME).unwrap().put(text.as_bytes()).unwrap();
+        let write = |text: String| folder.join(NAME).unwrap().put(text.as_bytes()).unwrap();
         let wandering = manifest("a", vec![FileEntry::new("../x", None, b"")]);
         let newer = Manifest { format: FORMAT + 1, ..manifest("a", vec![]) };
         for (text, word) in [
@@ -336,7 +339,7 @@ mod tests {
             (serde_json::to_string(&newer).unwrap(), "format"),
             ("{\"format\": 1".into(), "cannot be read"),
         ] {
-            put(text);
+            write(text);
             assert!(Manifest::read(&folder).unwrap_err().to_string().contains(word));
         }
     }

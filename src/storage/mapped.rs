@@ -21,10 +21,10 @@ pub enum Residence {
 
 /// Bytes of a file, mapped or loaded.
 #[derive(Debug)]
-pub struct FileBytes(Held);
+pub struct FileBytes(HeldBytes);
 
 #[derive(Debug)]
-enum Held {
+enum HeldBytes {
     Mapped(Mmap),
     Loaded(MmapMut, usize),
 }
@@ -32,8 +32,8 @@ enum Held {
 impl AsRef<[u8]> for FileBytes {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
-            Held::Mapped(bytes) => bytes,
-            Held::Loaded(bytes, length) => &bytes[..*length],
+            HeldBytes::Mapped(bytes) => bytes,
+            HeldBytes::Loaded(bytes, length) => &bytes[..*length],
         }
     }
 }
@@ -45,26 +45,26 @@ impl AsRef<[u8]> for FileBytes {
 /// and [`Error::NoMemory`] if the system refuses the memory.
 pub fn file_bytes(location: &Location, residence: Residence) -> Result<FileBytes> {
     let missing = || Error::input(location.name(), "there is no such file; check the path");
-    let failed = |error: std::io::Error, bytes: usize| match error.kind() {
+    let read_error = |error: std::io::Error, bytes: usize| match error.kind() {
         ErrorKind::NotFound => missing(),
         ErrorKind::OutOfMemory => Error::NoMemory { what: location.name().into(), needed_bytes: bytes as u64 },
         _ => Error::storage(location.name(), error),
     };
     let Some(path) = location.path() else {
         let bytes = location.get()?.ok_or_else(missing)?;
-        return loaded(&mut &bytes[..], bytes.len()).map_err(|error| failed(error, bytes.len()));
+        return loaded(&mut &bytes[..], bytes.len()).map_err(|error| read_error(error, bytes.len()));
     };
-    let mut file = File::open(path).map_err(|error| failed(error, 0))?;
-    let length = file.metadata().map_err(|error| failed(error, 0))?.len() as usize;
+    let mut file = File::open(path).map_err(|error| read_error(error, 0))?;
+    let length = file.metadata().map_err(|error| read_error(error, 0))?.len() as usize;
     match residence {
         // An empty file cannot be mapped.
         Residence::Mapped if length > 0 => {
             // SAFETY: the bytes are only read. The caller must ensure that the file does not
             // change, and its content is validated like any input.
-            let bytes = unsafe { Mmap::map(&file) }.map_err(|error| failed(error, length))?;
-            Ok(FileBytes(Held::Mapped(bytes)))
+            let bytes = unsafe { Mmap::map(&file) }.map_err(|error| read_error(error, length))?;
+            Ok(FileBytes(HeldBytes::Mapped(bytes)))
         }
-        _ => loaded(&mut file, length).map_err(|error| failed(error, length)),
+        _ => loaded(&mut file, length).map_err(|error| read_error(error, length)),
     }
 }
 
@@ -74,7 +74,7 @@ fn loaded(from: &mut dyn Read, length: usize) -> std::io::Result<FileBytes> {
     #[cfg(target_os = "linux")]
     let _ = bytes.advise(memmap2::Advice::HugePage);
     from.read_exact(&mut bytes[..length])?;
-    Ok(FileBytes(Held::Loaded(bytes, length)))
+    Ok(FileBytes(HeldBytes::Loaded(bytes, length)))
 }
 
 #[cfg(test)]

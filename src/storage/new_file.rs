@@ -58,12 +58,12 @@ impl NewFile {
     /// # Errors
     /// Returns [`Error::Storage`], or another error of a failed write, if the store fails.
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        let most = if matches!(self.sink, Sink::Local(_)) { 1 << 20 } else { PART_BYTES };
+        let piece_bytes = if matches!(self.sink, Sink::Local(_)) { 1 << 20 } else { PART_BYTES };
         self.digest.update(bytes);
         self.bytes += bytes.len() as u64;
-        bytes.chunks(most).try_for_each(|piece| {
+        bytes.chunks(piece_bytes).try_for_each(|piece| {
             self.open.extend_from_slice(piece);
-            if self.open.len() >= most { self.flush_open() } else { Ok(()) }
+            if self.open.len() >= piece_bytes { self.flush_open() } else { Ok(()) }
         })
     }
 
@@ -103,19 +103,19 @@ impl NewFile {
             }
             (Sink::Remote(upload), Backend::Remote(store, key)) => {
                 let open = &self.open;
-                let sent = wait(async {
+                let outcome = wait(async {
                     let upload = match upload {
                         Some(upload) => upload,
-                        none => {
+                        slot => {
                             let begun = store.put_multipart(key).await?;
-                            none.insert(WriteMultipart::new_with_chunk_size(begun, PART_BYTES))
+                            slot.insert(WriteMultipart::new_with_chunk_size(begun, PART_BYTES))
                         }
                     };
                     upload.wait_for_capacity(PARTS_ON_THE_WAY).await?;
                     upload.write(open);
                     Ok(())
                 })?;
-                sent.map_err(|cause| self.location.store_error(cause))?;
+                outcome.map_err(|cause| self.location.store_error(cause))?;
             }
             (Sink::Remote(_), Backend::Local(_)) => {
                 return Err(Error::Invariant(format!("{} is local, but written as an object", self.location)));

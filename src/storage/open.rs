@@ -13,7 +13,7 @@ use bytes::Bytes;
 use object_store::{GetOptions, GetRange, ObjectMeta};
 
 use super::blocking::wait;
-use super::files::{READS, is_as_tagged};
+use super::files::{MAX_READS, is_as_tagged};
 use super::location::{Backend, Location};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::read_at::RandomAccess;
@@ -39,8 +39,11 @@ pub struct FileStamp {
 
 impl FileStamp {
     pub(crate) fn of_file(metadata: &fs::Metadata) -> FileStamp {
-        let changed = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        FileStamp { bytes: metadata.len(), version: changed.map_or(String::new(), |time| time.as_nanos().to_string()) }
+        let modified_at = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        FileStamp {
+            bytes: metadata.len(),
+            version: modified_at.map_or(String::new(), |time| time.as_nanos().to_string()),
+        }
     }
 
     pub(crate) fn of_object(meta: &ObjectMeta) -> FileStamp {
@@ -128,12 +131,12 @@ impl OpenFile {
     pub fn still_same(&self) -> Result<()> {
         match self.location.stamp()? {
             Some(now) if now == self.stamp => Ok(()),
-            Some(_) => Err(self.changed()),
+            Some(_) => Err(self.changed_error()),
             None => Err(self.vanished()),
         }
     }
 
-    fn changed(&self) -> Error {
+    fn changed_error(&self) -> Error {
         Error::input(self.location.name(), "it changed while it was read; run again when no program writes to it")
     }
 
@@ -145,7 +148,7 @@ impl OpenFile {
         let mut bytes = vec![0; length];
         match file.read_exact_at(&mut bytes, offset) {
             Ok(()) => Ok(bytes),
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(self.changed()),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(self.changed_error()),
             Err(error) => Err(Error::storage(self.location.name(), error)),
         }
     }
@@ -154,26 +157,26 @@ impl OpenFile {
     /// the end of a window gets a window of twice the size. So a scan soon requests windows of
     /// maximum size, while random reads stay cheap.
     fn read_windows(&self, windows: &Mutex<Vec<Window>>, offset: u64, length: usize) -> Result<Vec<u8>> {
-        let mut read = Vec::with_capacity(length);
-        while read.len() < length {
-            let (at, rest) = (offset + read.len() as u64, length - read.len());
+        let mut buffer = Vec::with_capacity(length);
+        while buffer.len() < length {
+            let (at, missing) = (offset + buffer.len() as u64, length - buffer.len());
             let mut ahead = FIRST_WINDOW;
             {
                 let mut windows = windows.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(hit) = windows.iter().position(|window| (window.start..window.end()).contains(&at)) {
                     let window = windows.remove(hit);
                     let from = (at - window.start) as usize;
-                    let until = window.bytes.len().min(from + rest);
-                    read.extend_from_slice(&window.bytes[from..until]);
+                    let end_in_window = window.bytes.len().min(from + missing);
+                    buffer.extend_from_slice(&window.bytes[from..end_in_window]);
                     windows.push(window);
                     continue;
                 }
-                if let Some(before) = windows.iter().position(|window| window.end() == at) {
-                    ahead = (2 * windows.remove(before).bytes.len() as u64).clamp(FIRST_WINDOW, LARGEST_WINDOW);
+                if let Some(predecessor) = windows.iter().position(|window| window.end() == at) {
+                    ahead = (2 * windows.remove(predecessor).bytes.len() as u64).clamp(FIRST_WINDOW, LARGEST_WINDOW);
                 }
             }
             // The lock is not held during the request, so that other threads can read.
-            let end = self.stamp.bytes.min(at + ahead.max(rest as u64));
+            let end = self.stamp.bytes.min(at + ahead.max(missing as u64));
             let window = Window { start: at, bytes: self.fetch(at, end)? };
             let mut windows = windows.lock().unwrap_or_else(PoisonError::into_inner);
             if windows.len() == WINDOWS {
@@ -181,7 +184,7 @@ impl OpenFile {
             }
             windows.push(window);
         }
-        Ok(read)
+        Ok(buffer)
     }
 
     /// Requests a range of the pinned version from the store. If the range is the whole object, it
@@ -189,17 +192,17 @@ impl OpenFile {
     fn fetch(&self, start: u64, end: u64) -> Result<Bytes> {
         let is_whole = start == 0 && end == self.stamp.bytes;
         let mut bytes = self.request(start, end)?;
-        for _ in 1..READS {
+        for _ in 1..MAX_READS {
             if !is_whole || is_as_tagged(&bytes, Some(&self.stamp.version)) {
                 break;
             }
-            let again = self.request(start, end)?;
+            let second_reply = self.request(start, end)?;
             // A tag of 32 digits need not be a checksum. But damage in transit differs each time,
             // so two equal reads are correct.
-            if again == bytes {
+            if second_reply == bytes {
                 break;
             }
-            bytes = again;
+            bytes = second_reply;
         }
         Ok(bytes)
     }
@@ -220,7 +223,7 @@ impl OpenFile {
         })?;
         match answer {
             Ok((stamp, bytes)) if stamp == self.stamp && bytes.len() as u64 == end - start => Ok(bytes),
-            Ok(_) | Err(object_store::Error::Precondition { .. }) => Err(self.changed()),
+            Ok(_) | Err(object_store::Error::Precondition { .. }) => Err(self.changed_error()),
             Err(object_store::Error::NotFound { .. }) => Err(self.vanished()),
             Err(error) => Err(self.location.store_error(error)),
         }
@@ -290,8 +293,8 @@ mod tests {
                 let file = open(&location).unwrap();
                 for &(offset, length) in &reads {
                     let from = (offset as usize).min(bytes.len());
-                    let until = (from + length).min(bytes.len());
-                    prop_assert!(file.read_at(offset, length).unwrap() == bytes[from..until]);
+                    let end = (from + length).min(bytes.len());
+                    prop_assert!(file.read_at(offset, length).unwrap() == bytes[from..end]);
                 }
             }
         }
@@ -349,8 +352,8 @@ mod tests {
     #[test]
     fn an_object_shorter_than_it_was_listed_is_an_input_error() {
         let location = remote(&sample(1000));
-        let listed = FileStamp { bytes: 2000, ..location.stamp().unwrap().unwrap() };
-        assert_eq!(open_pinned(&location, &listed).unwrap().read_at(0, 2000).unwrap_err().exit_code(), 3);
+        let listed_stamp = FileStamp { bytes: 2000, ..location.stamp().unwrap().unwrap() };
+        assert_eq!(open_pinned(&location, &listed_stamp).unwrap().read_at(0, 2000).unwrap_err().exit_code(), 3);
     }
 
     #[test]

@@ -35,7 +35,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{READS, sync_folder, write_temporary};
+use super::files::{MAX_READS, sync_folder, write_temporary};
 use super::location::{Location, is_plain};
 use super::manifest::{self, FileEntry};
 use super::new_file::NewFile;
@@ -44,13 +44,13 @@ use webtwin_base::leftovers::Temporary;
 use webtwin_base::threads;
 
 /// Names of the files that make a folder a result.
-const MANIFESTS: [&str; 3] = [manifest::NAME, manifest::OF_CORPUS, "fingerprints.json"];
+const MANIFESTS: [&str; 3] = [manifest::NAME, manifest::CORPUS_NAME, "fingerprints.json"];
 
 /// File name of the decision.
 const DECISION: &str = "_commit.json";
 
 /// Prefix of the folders in which attempts stage their files.
-const STAGED: &str = "_attempt-";
+const STAGING_PREFIX: &str = "_attempt-";
 
 /// Prefix of the folders in which unfinished runs keep records and checkpoints.
 pub const RECORDS: &str = "_records-";
@@ -113,7 +113,7 @@ fn of_unfinished_runs(name: &str) -> bool {
 
 /// True if an entry is the folder of an attempt.
 fn is_staged(name: &str) -> bool {
-    name.strip_prefix(STAGED).is_some_and(is_hexadecimal)
+    name.strip_prefix(STAGING_PREFIX).is_some_and(is_hexadecimal)
 }
 
 fn is_hexadecimal(id: &str) -> bool {
@@ -123,8 +123,8 @@ fn is_hexadecimal(id: &str) -> bool {
 /// True if an entry is a manifest or decision that was partially written when its process was
 /// killed.
 fn is_half_written(name: &str) -> bool {
-    let of = |whole: &&str| name.strip_prefix('.').is_some_and(|name| name.starts_with(*whole));
-    name.ends_with(".tmp") && MANIFESTS.iter().chain(&[DECISION]).any(of)
+    let is_temporary_of = |whole: &&str| name.strip_prefix('.').is_some_and(|name| name.starts_with(*whole));
+    name.ends_with(".tmp") && MANIFESTS.iter().chain(&[DECISION]).any(is_temporary_of)
 }
 
 /// Checks that nothing else exists in place of a folder or of its ancestors. `option` is the option
@@ -228,12 +228,12 @@ fn clear(folder: &Location) {
         let _ = folder.join(name).and_then(|file| file.remove());
     }
     // A partially written manifest of a corpus lies in a subfolder, and exists only on disks.
-    if let Ok(beside) = folder.join(manifest::CORPUS_SIDE_FOLDER.trim_end_matches('/'))
+    if let Ok(side_folder) = folder.join(manifest::CORPUS_SIDE_FOLDER.trim_end_matches('/'))
         && folder.path().is_some()
     {
         let is_left = |name: &&String| name.starts_with(".manifest") && name.ends_with(".tmp");
-        for name in beside.entries().unwrap_or_default().iter().filter(is_left) {
-            let _ = beside.join(name).and_then(|file| file.remove());
+        for name in side_folder.entries().unwrap_or_default().iter().filter(is_left) {
+            let _ = side_folder.join(name).and_then(|file| file.remove());
         }
     }
 }
@@ -265,7 +265,7 @@ impl Attempt {
     /// # Errors
     /// Returns [`Error::Input`] if the name of the folder is invalid.
     pub fn new(folder: &Location, id: &str) -> Result<Attempt> {
-        Ok(Attempt { id: id.into(), folder: folder.clone(), staged: folder.join(&format!("{STAGED}{id}"))? })
+        Ok(Attempt { id: id.into(), folder: folder.clone(), staged: folder.join(&format!("{STAGING_PREFIX}{id}"))? })
     }
 
     /// Returns the identifier of the attempt.
@@ -334,11 +334,11 @@ impl Attempt {
         }
         // Until the decision, the staged files are removed if this process ends itself.
         let temporary = self.temporary();
-        let there = decision.all_in(&self.staged);
+        let presence = decision.all_in(&self.staged);
         if let Some(temporary) = temporary {
             temporary.release();
         }
-        let decided = there.and_then(|()| {
+        let decided = presence.and_then(|()| {
             self.folder.join(DECISION)?.put_if_absent(&decision.to_json(), |stored| {
                 serde_json::from_slice::<Decision>(stored).is_ok_and(|stored| stored.attempt == self.id)
             })
@@ -415,8 +415,8 @@ impl Decision {
             // must be ignored.
             _ => "is not a decision of this build".into(),
         };
-        let why = format!("{fault}; no file was moved; if no run is writing here, remove this file and run again");
-        Err(Error::input(name, why))
+        let reason = format!("{fault}; no file was moved; if no run is writing here, remove this file and run again");
+        Err(Error::input(name, reason))
     }
 
     /// Describes the first content that no run writes, as a part of a sentence. Returns `None` if
@@ -441,13 +441,13 @@ impl Decision {
         let (Some(staged), Some(folder)) = (staged.path(), folder.path()) else { return Ok(()) };
         let paths = || self.files.iter().map(|(path, _)| Path::new(path));
         let folders: BTreeSet<&Path> = paths().flat_map(|path| path.ancestors().skip(1)).collect();
-        let below = |root: &Path, path: &Path| match path.as_os_str().is_empty() {
+        let strip_root = |root: &Path, path: &Path| match path.as_os_str().is_empty() {
             true => root.to_path_buf(),
             false => root.join(path),
         };
         // The folder itself may be a link, because its user has named it.
         let to = folders.iter().filter(|path| !path.as_os_str().is_empty()).map(|path| folder.join(path));
-        let from = folders.iter().map(|path| below(staged, path)).chain(paths().map(|path| staged.join(path)));
+        let from = folders.iter().map(|path| strip_root(staged, path)).chain(paths().map(|path| staged.join(path)));
         match to.chain(from).find(|path| path.is_symlink()) {
             None => Ok(()),
             Some(link) => Err(Error::input(
@@ -496,21 +496,21 @@ impl Decision {
 
     /// Returns the first file that is missing below `root` or has another length.
     fn first_missing(&self, root: &Location) -> Result<Option<&str>> {
-        let below = root.name().trim_end_matches('/').len() + 1;
-        let listed = root.list(None)?;
-        let there: BTreeSet<(&str, u64)> = listed
+        let prefix_length = root.name().trim_end_matches('/').len() + 1;
+        let listed_files = root.list(None)?;
+        let stored_files: BTreeSet<(&str, u64)> = listed_files
             .iter()
-            .map(|file| (file.location.name().get(below..).unwrap_or_default(), file.stamp.bytes))
+            .map(|file| (file.location.name().get(prefix_length..).unwrap_or_default(), file.stamp.bytes))
             .collect();
         let mut files = self.files.iter();
-        Ok(files.find(|(path, bytes)| !there.contains(&(path.as_str(), *bytes))).map(|(path, _)| path.as_str()))
+        Ok(files.find(|(path, bytes)| !stored_files.contains(&(path.as_str(), *bytes))).map(|(path, _)| path.as_str()))
     }
 
     /// Fails unless all files are below `root` with their lengths. Makes their names durable on a
     /// local disk.
     fn all_in(&self, root: &Location) -> Result<()> {
         // A list may have been damaged in transit from a store.
-        let lists = if root.path().is_some() { 1 } else { READS };
+        let lists = if root.path().is_some() { 1 } else { MAX_READS };
         let mut missing = self.first_missing(root);
         for _ in 1..lists {
             if !matches!(missing, Ok(None)) {

@@ -48,8 +48,8 @@ impl ParquetFile {
     }
 
     /// Runs a read from this file, and converts errors and panics of the reader into a [`Fault`].
-    pub fn guard<T>(&self, read: impl FnOnce() -> parquet::errors::Result<T>) -> std::result::Result<T, Fault> {
-        guard(&self.failure, read)
+    pub fn guard<T>(&self, reader: impl FnOnce() -> parquet::errors::Result<T>) -> std::result::Result<T, Fault> {
+        guard(&self.failure, reader)
     }
 
     /// Opens a leaf column of a row group.
@@ -92,9 +92,9 @@ fn check_ends(file: &dyn RandomAccess) -> std::result::Result<(), Fault> {
 /// `failure`, takes precedence.
 fn guard<T>(
     failure: &Mutex<Option<Error>>,
-    read: impl FnOnce() -> parquet::errors::Result<T>,
+    reader: impl FnOnce() -> parquet::errors::Result<T>,
 ) -> std::result::Result<T, Fault> {
-    let outcome = catch_unwind(AssertUnwindSafe(read));
+    let outcome = catch_unwind(AssertUnwindSafe(reader));
     if let Some(error) = failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Err(Fault::Run(error));
     }
@@ -160,9 +160,9 @@ impl Read for FileCursor {
             self.buffer = self.chunks.bytes(self.next, 512)?;
             self.next += self.buffer.len() as u64;
         }
-        let taken = self.buffer.split_to(into.len().min(self.buffer.len()));
-        into[..taken.len()].copy_from_slice(&taken);
-        Ok(taken.len())
+        let bytes = self.buffer.split_to(into.len().min(self.buffer.len()));
+        into[..bytes.len()].copy_from_slice(&bytes);
+        Ok(bytes.len())
     }
 }
 

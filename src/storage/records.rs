@@ -40,7 +40,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"wtrecord");
 const FORMAT: u64 = 2;
 
 /// Extension of complete files.
-const WHOLE: &str = "records";
+const RECORDS_EXTENSION: &str = "records";
 
 /// Extension of files that are being written.
 pub(super) const HALF: &str = "half";
@@ -238,9 +238,9 @@ impl IgnoredCounts {
             (&self.foreign, "of another job, build or format"),
             (&self.stale, "of input that has changed"),
         ];
-        let message = |&(n, what): &(&AtomicU64, &str)| match n.load(Ordering::Relaxed) {
+        let message = |&(n, description): &(&AtomicU64, &str)| match n.load(Ordering::Relaxed) {
             0 => None,
-            n => Some(format!("{n} {what}")),
+            n => Some(format!("{n} {description}")),
         };
         let message: Vec<String> = counts.iter().filter_map(message).collect();
         (!message.is_empty()).then(|| message.join(", "))
@@ -294,11 +294,11 @@ impl SavedRecords {
     /// # Cost
     /// A positioned read of 48 bytes for each record.
     pub fn open(folder: &Path, digest: [u8; 32], build: &str, keys: Vec<u128>) -> Result<SavedRecords> {
-        let failed = |cause| Error::storage(folder.to_string_lossy(), cause);
-        fs::create_dir_all(folder).map_err(failed)?;
+        let folder_error = |cause| Error::storage(folder.to_string_lossy(), cause);
+        fs::create_dir_all(folder).map_err(folder_error)?;
         let mut files: Vec<PathBuf> = Vec::new();
-        for entry in fs::read_dir(folder).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
+        for entry in fs::read_dir(folder).map_err(folder_error)? {
+            let path = entry.map_err(folder_error)?.path();
             match kind(&path) {
                 Some(Written::Whole) => files.push(path),
                 Some(Written::Half) => drop(fs::remove_file(path)),
@@ -362,13 +362,13 @@ impl SavedRecords {
     /// Returns the record of an item, or `None` if there is no usable one.
     pub fn read(&self, number: usize) -> Option<Vec<u8>> {
         let Place { file, offset, entry } = self.places[number]?;
-        let read = || -> std::io::Result<Vec<u8>> {
+        let read_file = || -> std::io::Result<Vec<u8>> {
             let mut record = vec![0; entry.bytes as usize];
             File::open(&self.files[file])?.read_exact_at(&mut record, offset)?;
             Ok(record)
         };
         let whole = |record: &Vec<u8>| RecordPrefix::new(self.keys[number], record).content == entry.content;
-        let record = read().ok().filter(whole);
+        let record = read_file().ok().filter(whole);
         if record.is_none() {
             self.ignored.damaged.fetch_add(1, Ordering::Relaxed);
         }
@@ -383,22 +383,24 @@ impl SavedRecords {
     /// left.
     pub fn write(&self, numbers: &[usize], mut encode: impl FnMut(usize, &mut Vec<u8>) -> Result<()>) -> Result<()> {
         let mut random = [0; 8];
-        let failed = |cause: std::io::Error| Error::storage(self.folder.to_string_lossy(), cause);
-        getrandom::fill(&mut random).map_err(|cause| failed(std::io::Error::other(cause)))?;
-        let path = self.folder.join(format!("{:016x}.{WHOLE}", u64::from_ne_bytes(random)));
+        let folder_error = |cause: std::io::Error| Error::storage(self.folder.to_string_lossy(), cause);
+        getrandom::fill(&mut random).map_err(|cause| folder_error(std::io::Error::other(cause)))?;
+        let path = self.folder.join(format!("{:016x}.{RECORDS_EXTENSION}", u64::from_ne_bytes(random)));
         let half = Temporary::at(path.with_extension(HALF));
         let mut write = || -> Result<()> {
-            let mut file = BufWriter::new(File::create_new(half.path()).map_err(failed)?);
-            file.write_all(bytemuck::bytes_of(&self.head)).map_err(failed)?;
+            let mut file = BufWriter::new(File::create_new(half.path()).map_err(folder_error)?);
+            file.write_all(bytemuck::bytes_of(&self.head)).map_err(folder_error)?;
             let mut record = Vec::new();
             for &number in numbers {
                 record.clear();
                 encode(number, &mut record)?;
                 let entry = RecordPrefix::new(self.keys[number], &record);
-                file.write_all(bytemuck::bytes_of(&entry)).and_then(|()| file.write_all(&record)).map_err(failed)?;
+                file.write_all(bytemuck::bytes_of(&entry))
+                    .and_then(|()| file.write_all(&record))
+                    .map_err(folder_error)?;
             }
-            file.into_inner().map_err(|error| failed(error.into_error()))?;
-            fs::rename(half.path(), &path).map_err(failed)
+            file.into_inner().map_err(|error| folder_error(error.into_error()))?;
+            fs::rename(half.path(), &path).map_err(folder_error)
         };
         write()
     }
@@ -424,7 +426,7 @@ enum Written {
 
 fn kind(path: &Path) -> Option<Written> {
     match path.extension()?.to_str()? {
-        WHOLE => Some(Written::Whole),
+        RECORDS_EXTENSION => Some(Written::Whole),
         HALF => Some(Written::Half),
         STEP => Some(Written::Step),
         _ => None,
@@ -511,9 +513,9 @@ mod tests {
                 }
                 fs::write(&file, bytes).unwrap();
                 let records = open(temporary.path());
-                let read: Vec<_> = [1, 2].into_iter().filter_map(|n| Some((n, records.read(n)?))).collect();
-                assert!(read.iter().all(|(n, record)| *record == text(*n)), "{at} {cut}");
-                left[read.len()] += 1;
+                let readable: Vec<_> = [1, 2].into_iter().filter_map(|n| Some((n, records.read(n)?))).collect();
+                assert!(readable.iter().all(|(n, record)| *record == text(*n)), "{at} {cut}");
+                left[readable.len()] += 1;
                 let between = cut && at == size_of::<FileHead>() + size_of::<RecordPrefix>() + text(1).len();
                 let untold = between || cut && at == size_of::<FileHead>();
                 assert_eq!(records.ignored.message().is_none(), untold, "{at} {cut}");

@@ -42,8 +42,8 @@ mod tests {
     use super::*;
 
     fn paths(names: &[&str]) -> Vec<String> {
-        let of = |name: &&str| segments(&Location::parse(name).unwrap());
-        below_common_folder(&names.iter().map(of).collect::<Vec<_>>())
+        let segments_of = |name: &&str| segments(&Location::parse(name).unwrap());
+        below_common_folder(&names.iter().map(segments_of).collect::<Vec<_>>())
     }
 
     #[test]
@@ -60,9 +60,9 @@ mod tests {
 
     #[test]
     fn name_is_the_same_for_any_form_of_the_path() {
-        let of = |name: &str| segments(&Location::parse(name).unwrap());
-        assert_eq!(of("/a/./b/../c"), ["a", "c"]);
-        assert_eq!(of("x"), of("y/../x"));
+        let segments_of = |name: &str| segments(&Location::parse(name).unwrap());
+        assert_eq!(segments_of("/a/./b/../c"), ["a", "c"]);
+        assert_eq!(segments_of("x"), segments_of("y/../x"));
         let stored = Location::of_store(Arc::new(InMemory::new()), "s3://bucket", "a/x").unwrap();
         assert_eq!(segments(&stored), ["s3", "bucket", "a", "x"]);
     }

@@ -34,7 +34,7 @@ const PIECE_BYTES: usize = 1 << 20;
 #[repr(C)]
 pub struct StepStamp {
     /// Digest of all input of the step.
-    pub seen: u64,
+    pub input_digest: u64,
     /// Random number of the run.
     pub run: u64,
 }
@@ -56,8 +56,8 @@ impl StepRecords {
 
     /// Returns the stamp of the checkpoint of a step, if it is complete. Reads the whole file.
     pub fn stamp(&self, step: &str) -> Option<StepStamp> {
-        let (stamp, mut rest) = self.open(step).ok()?;
-        std::io::copy(&mut rest, &mut std::io::sink()).ok()?;
+        let (stamp, mut payload) = self.open(step).ok()?;
+        std::io::copy(&mut payload, &mut std::io::sink()).ok()?;
         Some(stamp)
     }
 
@@ -73,7 +73,7 @@ impl StepRecords {
     fn open(&self, step: &str) -> std::io::Result<(StepStamp, Pieces<BufReader<File>>)> {
         let mut file = BufReader::with_capacity(1 << 18, File::open(self.path(step))?);
         let head: FileHead = read_pod(&mut file)?;
-        let mut pieces = Pieces { from: file, next: 0, piece: Vec::new(), taken: 0, ended: false };
+        let mut pieces = Pieces { from: file, next: 0, piece: Vec::new(), taken_bytes: 0, ended: false };
         if head != self.head {
             return Err(ErrorKind::InvalidData.into());
         }
@@ -104,12 +104,12 @@ impl StepRecords {
     /// Returns [`Error::Storage`] if the file cannot be created.
     pub fn begin(&self, step: &str, stamp: StepStamp) -> Result<StepRecord> {
         let path = self.path(step);
-        let failed = |cause: std::io::Error| Error::storage(path.to_string_lossy(), cause);
+        let file_error = |cause: std::io::Error| Error::storage(path.to_string_lossy(), cause);
         let half = Temporary::at(path.with_extension(HALF));
-        let mut file = BufWriter::with_capacity(1 << 18, File::create(half.path()).map_err(failed)?);
-        file.write_all(bytemuck::bytes_of(&self.head)).map_err(failed)?;
+        let mut file = BufWriter::with_capacity(1 << 18, File::create(half.path()).map_err(file_error)?);
+        file.write_all(bytemuck::bytes_of(&self.head)).map_err(file_error)?;
         let mut pieces = PieceWriter { to: file, next: 0, piece: Vec::new() };
-        pieces.write_all(bytemuck::bytes_of(&stamp)).and_then(|()| pieces.end_piece()).map_err(failed)?;
+        pieces.write_all(bytemuck::bytes_of(&stamp)).and_then(|()| pieces.end_piece()).map_err(file_error)?;
         Ok(StepRecord { pieces, half, path })
     }
 
@@ -177,12 +177,12 @@ impl<W: Write> PieceWriter<W> {
 
 impl<W: Write> Write for PieceWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let taken = bytes.len().min(PIECE_BYTES - self.piece.len());
-        self.piece.extend_from_slice(&bytes[..taken]);
+        let length = bytes.len().min(PIECE_BYTES - self.piece.len());
+        self.piece.extend_from_slice(&bytes[..length]);
         if self.piece.len() == PIECE_BYTES {
             self.end_piece()?;
         }
-        Ok(taken)
+        Ok(length)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -196,7 +196,7 @@ struct Pieces<R> {
     /// Number of the next piece.
     next: u128,
     piece: Vec<u8>,
-    taken: usize,
+    taken_bytes: usize,
     ended: bool,
 }
 
@@ -210,7 +210,7 @@ impl<R: Read> Pieces<R> {
         if entry != RecordPrefix::new(self.next, &self.piece) {
             return Err(damaged());
         }
-        (self.next, self.taken) = (self.next + 1, 0);
+        (self.next, self.taken_bytes) = (self.next + 1, 0);
         self.ended = bytes == 0;
         if self.ended && self.from.read(&mut [0])? > 0 {
             return Err(damaged());
@@ -221,12 +221,12 @@ impl<R: Read> Pieces<R> {
 
 impl<R: Read> Read for Pieces<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        if self.taken == self.piece.len() && !self.ended {
+        if self.taken_bytes == self.piece.len() && !self.ended {
             self.next_piece()?;
         }
-        let length = buffer.len().min(self.piece.len() - self.taken);
-        buffer[..length].copy_from_slice(&self.piece[self.taken..][..length]);
-        self.taken += length;
+        let length = buffer.len().min(self.piece.len() - self.taken_bytes);
+        buffer[..length].copy_from_slice(&self.piece[self.taken_bytes..][..length]);
+        self.taken_bytes += length;
         Ok(length)
     }
 }
@@ -237,9 +237,9 @@ mod tests {
 
     use super::*;
 
-    const STAMP: StepStamp = StepStamp { seen: 3, run: 4 };
+    const STAMP: StepStamp = StepStamp { input_digest: 3, run: 4 };
 
-    fn of(folder: &Path) -> StepRecords {
+    fn records_in(folder: &Path) -> StepRecords {
         StepRecords::new(folder, FileHead::new([5; 32], "build"), (1, 2))
     }
 
@@ -262,9 +262,9 @@ mod tests {
         ) {
             let folder = tempfile::tempdir().unwrap();
             let content: Vec<u8> = (0..length as u32).map(|at| (at.wrapping_mul(at) >> 3) as u8).collect();
-            write(&of(folder.path()), b"what an earlier run has found");
-            write(&of(folder.path()), &content);
-            prop_assert!(read(&of(folder.path())).unwrap() == content);
+            write(&records_in(folder.path()), b"what an earlier run has found");
+            write(&records_in(folder.path()), &content);
+            prop_assert!(read(&records_in(folder.path())).unwrap() == content);
             prop_assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         }
     }
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn changed_truncated_or_longer_checkpoint_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
-        let records = of(folder.path());
+        let records = records_in(folder.path());
         write(&records, b"pairs of pages");
         let file = records.path("pairs");
         let whole = fs::read(&file).unwrap();
@@ -293,10 +293,16 @@ mod tests {
     #[test]
     fn checkpoints_of_another_job_build_worker_or_worker_count_are_not_read() {
         let folder = tempfile::tempdir().unwrap();
-        write(&of(folder.path()), b"pairs");
-        let of = |digest, build, worker| StepRecords::new(folder.path(), FileHead::new([digest; 32], build), worker);
-        assert!(read(&of(5, "build", (1, 2))).is_some());
-        for other in [of(6, "build", (1, 2)), of(5, "other", (1, 2)), of(5, "build", (0, 2)), of(5, "build", (1, 3))] {
+        write(&records_in(folder.path()), b"pairs");
+        let records_of =
+            |digest, build, worker| StepRecords::new(folder.path(), FileHead::new([digest; 32], build), worker);
+        assert!(read(&records_of(5, "build", (1, 2))).is_some());
+        for other in [
+            records_of(6, "build", (1, 2)),
+            records_of(5, "other", (1, 2)),
+            records_of(5, "build", (0, 2)),
+            records_of(5, "build", (1, 3)),
+        ] {
             assert_eq!(other.stamp("pairs"), None);
         }
     }

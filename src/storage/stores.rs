@@ -90,10 +90,10 @@ mod tests {
     #[test]
     fn bucket_is_opened_once_for_any_number_of_objects() {
         let stores = Stores::with_settings([("AWS_SKIP_SIGNATURE", "true"), ("PATH", "/bin")]);
-        let one = stores.client("s3", "s3://bucket").unwrap();
+        let first = stores.client("s3", "s3://bucket").unwrap();
         let two = stores.client("s3", "s3://bucket").unwrap();
-        assert!(Arc::ptr_eq(&one, &two));
-        assert!(!Arc::ptr_eq(&one, &stores.client("s3", "s3://other").unwrap()));
+        assert!(Arc::ptr_eq(&first, &two));
+        assert!(!Arc::ptr_eq(&first, &stores.client("s3", "s3://other").unwrap()));
     }
 
     #[cfg(all(feature = "aws", feature = "gcp", feature = "azure"))]

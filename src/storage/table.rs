@@ -24,10 +24,10 @@ use webtwin_base::error::{Error, Result};
 
 /// Number of texts that are taken from the decoder at a time, so that its output stays in the cache
 /// of a core.
-const TEXTS_AT_A_TIME: usize = 1 << 10;
+const TEXTS_PER_BATCH: usize = 1 << 10;
 
 /// Maximum memory in bytes that is reserved by an estimate.
-const MOST_GUESSED_BYTES: usize = 16 << 20;
+const MAX_GUESSED_BYTES: usize = 16 << 20;
 
 /// Column of a table, with its values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,18 +51,18 @@ pub enum TableColumn {
 
 impl TableColumn {
     /// True if a dictionary is estimated to make a file with these values smaller, judged by the
-    /// first `inspected` values.
-    pub(super) fn repeats_itself(&self, inspected: usize) -> bool {
+    /// first `row_count` values.
+    pub(super) fn repeats_itself(&self, row_count: usize) -> bool {
         let mut values: Vec<u64> = match self {
-            TableColumn::Id(values) | TableColumn::Count(values) => values[..inspected].to_vec(),
-            TableColumn::Text(values) => values.iter().take(inspected).map(|value| xxh3_64(value.as_bytes())).collect(),
+            TableColumn::Id(values) | TableColumn::Count(values) => values[..row_count].to_vec(),
+            TableColumn::Text(values) => values.iter().take(row_count).map(|value| xxh3_64(value.as_bytes())).collect(),
             TableColumn::U32(_) | TableColumn::F64(_) | TableColumn::Time(_) | TableColumn::Bool(_) => return true,
         };
         values.sort_unstable();
         values.dedup();
         // A dictionary of up to 2^16 entries takes 8 bytes for each entry, and 2 bytes for each
         // row.
-        values.len() * 4 <= inspected * 3
+        values.len() * 4 <= row_count * 3
     }
 
     /// Returns the number of values.
@@ -126,7 +126,7 @@ impl TableColumn {
         match self {
             TableColumn::Id(_) | TableColumn::Count(_) | TableColumn::F64(_) | TableColumn::Time(_) => 8 * rows.len(),
             TableColumn::U32(_) => 4 * rows.len(),
-            TableColumn::Text(values) => values.together(rows.clone()).len() + 8 * rows.len(),
+            TableColumn::Text(values) => values.joined_bytes(rows.clone()).len() + 8 * rows.len(),
             TableColumn::Bool(_) => rows.len(),
         }
     }
@@ -174,9 +174,8 @@ impl TableColumn {
 
     fn append(&mut self, other: TableColumn) {
         match (self, other) {
-            (TableColumn::Id(all), TableColumn::Id(more)) | (TableColumn::Count(all), TableColumn::Count(more)) => {
-                all.extend(more)
-            }
+            (TableColumn::Id(values), TableColumn::Id(appended))
+            | (TableColumn::Count(values), TableColumn::Count(appended)) => values.extend(appended),
             (TableColumn::U32(all), TableColumn::U32(more)) => all.extend(more),
             (TableColumn::F64(all), TableColumn::F64(more)) => all.extend(more),
             (TableColumn::Time(all), TableColumn::Time(more)) => all.extend(more),
@@ -333,8 +332,8 @@ impl Table {
                 "its columns differ from those of the parts before it; run the job again",
             ));
         }
-        for ((_, all), (_, more)) in self.columns.iter_mut().zip(other.columns) {
-            all.append(more);
+        for ((_, values), (_, appended)) in self.columns.iter_mut().zip(other.columns) {
+            values.append(appended);
         }
         Ok(())
     }
@@ -360,11 +359,11 @@ pub fn column_names(file: &str, bytes: Vec<u8>) -> Result<Vec<String>> {
     Ok(columns.map(|column| column.name().to_string()).collect())
 }
 
-/// Decodes the columns of a Parquet file for whose names `wanted` is true, like [`decode`].
+/// Decodes the columns of a Parquet file for whose names `is_wanted` is true, like [`decode`].
 ///
 /// # Errors
 /// Returns the errors of [`decode`].
-pub fn decode_columns(file: &str, bytes: Vec<u8>, wanted: impl Fn(&str) -> bool) -> Result<Table> {
+pub fn decode_columns(file: &str, bytes: Vec<u8>, is_wanted: impl Fn(&str) -> bool) -> Result<Table> {
     let bad = |cause: parquet::errors::ParquetError| Error::input(file, format!("damaged Parquet: {cause}"));
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).map_err(bad)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
@@ -373,7 +372,8 @@ pub fn decode_columns(file: &str, bytes: Vec<u8>, wanted: impl Fn(&str) -> bool)
         let group = reader.get_row_group(number).map_err(bad)?;
         let rows = group.metadata().num_rows() as usize;
         let mut part = Table::default();
-        for (at, described) in schema.columns().iter().enumerate().filter(|(_, described)| wanted(described.name())) {
+        for (at, described) in schema.columns().iter().enumerate().filter(|(_, described)| is_wanted(described.name()))
+        {
             // Output tables have no nulls, so this build writes no nullable columns.
             let column = match described.max_def_level() {
                 0 => read_values(group.get_column_reader(at).map_err(bad)?, 0, rows, described.logical_type_ref()),
@@ -444,19 +444,19 @@ fn texts_of(
     rows: usize,
 ) -> parquet::errors::Result<StringTable> {
     reader.skip_records(skipped)?;
-    let (mut texts, mut some) = (StringTable::new(), Vec::with_capacity(rows.min(TEXTS_AT_A_TIME)));
+    let (mut texts, mut batch) = (StringTable::new(), Vec::with_capacity(rows.min(TEXTS_PER_BATCH)));
     while texts.len() < rows {
-        let read = reader.read_records((rows - texts.len()).min(TEXTS_AT_A_TIME), None, None, &mut some)?.0;
-        if read == 0 {
+        let batch_rows = reader.read_records((rows - texts.len()).min(TEXTS_PER_BATCH), None, None, &mut batch)?.0;
+        if batch_rows == 0 {
             break;
         }
         if texts.is_empty() {
             // An estimate, which assumes that the remaining texts are as long as these. It is
             // limited, because a wrong estimate wastes memory.
-            let bytes: usize = some.iter().map(|value| value.len()).sum();
-            texts.reserve(rows, (rows.div_ceil(read) * bytes).min(MOST_GUESSED_BYTES));
+            let bytes: usize = batch.iter().map(|value| value.len()).sum();
+            texts.reserve(rows, (rows.div_ceil(batch_rows) * bytes).min(MAX_GUESSED_BYTES));
         }
-        for value in some.drain(..) {
+        for value in batch.drain(..) {
             match std::str::from_utf8(value.data()) {
                 Ok(text) => texts.push(text),
                 Err(_) => texts.push(&String::from_utf8_lossy(value.data())),

@@ -30,32 +30,32 @@ const ROWS_A_GROUP: usize = 1 << 17;
 const END_BYTES: usize = 1 << 16;
 
 /// Number of rows that the encoder adds to a column in one call.
-const ROWS_AT_ONCE: usize = 1 << 10;
+const ROWS_PER_SLICE: usize = 1 << 10;
 
 /// Maximum rows and bytes at the beginning of a file that determine which columns have
 /// dictionaries.
-const INSPECTED: Most = Most { rows: 1 << 16, bytes: 8 << 20 };
+const INSPECTION_LIMIT: SizeLimit = SizeLimit { rows: 1 << 16, bytes: 8 << 20 };
 
 /// Maximum rows and bytes that are produced and added to their columns at a time.
-const SLICE: Most = Most { rows: 1 << 14, bytes: 8 << 20 };
+const SLICE: SizeLimit = SizeLimit { rows: 1 << 14, bytes: 8 << 20 };
 
 /// Limit in rows and in bytes. The smaller one applies.
 #[derive(Clone, Copy)]
-struct Most {
+struct SizeLimit {
     rows: usize,
     bytes: usize,
 }
 
-impl Most {
+impl SizeLimit {
     /// Returns the number of rows at the beginning of a table that are within the limit: all, or a
-    /// multiple of [`ROWS_AT_ONCE`], which is also the minimum.
-    fn of(self, table: &Table) -> usize {
-        let all = table.rows();
-        if all <= self.rows && table.bytes(0..all) <= self.bytes {
-            return all;
+    /// multiple of [`ROWS_PER_SLICE`], which is also the minimum.
+    fn rows_within(self, table: &Table) -> usize {
+        let row_count = table.rows();
+        if row_count <= self.rows && table.bytes(0..row_count) <= self.bytes {
+            return row_count;
         }
-        let ends = (ROWS_AT_ONCE..=self.rows.min(all)).step_by(ROWS_AT_ONCE);
-        ends.take_while(|&end| end == ROWS_AT_ONCE || table.bytes(0..end) <= self.bytes).last().unwrap_or(all)
+        let ends = (ROWS_PER_SLICE..=self.rows.min(row_count)).step_by(ROWS_PER_SLICE);
+        ends.take_while(|&end| end == ROWS_PER_SLICE || table.bytes(0..end) <= self.bytes).last().unwrap_or(row_count)
     }
 }
 
@@ -82,9 +82,9 @@ pub fn encode_into(
     pieces: impl Iterator<Item = Result<Table>>,
     mut write: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    let mut slices = Slices { pieces, held: Table::default() };
-    let Some(first) = slices.next(INSPECTED)? else {
-        return write(&encode(&slices.held)?);
+    let mut slices = Slices { pieces, buffered: Table::default() };
+    let Some(first) = slices.next(INSPECTION_LIMIT)? else {
+        return write(&encode(&slices.buffered)?);
     };
     let encoding = Encoding::from_table(&first)?;
     let mut encoder = TableEncoder::new(&encoding)?;
@@ -100,25 +100,25 @@ pub fn encode_into(
 /// Iterator that divides the rows into slices of another size.
 struct Slices<P> {
     pieces: P,
-    held: Table,
+    buffered: Table,
 }
 
 impl<P: Iterator<Item = Result<Table>>> Slices<P> {
     /// Returns the next rows within the limit, or `None` at the end.
-    fn next(&mut self, most: Most) -> Result<Option<Table>> {
-        let mut bytes = self.held.bytes(0..self.held.rows());
-        while (self.held.rows() < most.rows && bytes <= most.bytes || self.held.rows() < ROWS_AT_ONCE)
+    fn next(&mut self, limit: SizeLimit) -> Result<Option<Table>> {
+        let mut bytes = self.buffered.bytes(0..self.buffered.rows());
+        while (self.buffered.rows() < limit.rows && bytes <= limit.bytes || self.buffered.rows() < ROWS_PER_SLICE)
             && let Some(piece) = self.pieces.next()
         {
             let piece = piece?;
             bytes += piece.bytes(0..piece.rows());
-            self.held.append(piece)?;
+            self.buffered.append(piece)?;
         }
-        if self.held.rows() == 0 {
+        if self.buffered.rows() == 0 {
             return Ok(None);
         }
-        let rest = self.held.split_off(most.of(&self.held));
-        Ok(Some(std::mem::replace(&mut self.held, rest)))
+        let remaining = self.buffered.split_off(limit.rows_within(&self.buffered));
+        Ok(Some(std::mem::replace(&mut self.buffered, remaining)))
     }
 }
 
@@ -137,12 +137,12 @@ impl Encoding {
     pub fn from_table(first: &Table) -> Result<Encoding> {
         let schema: String = first.columns.iter().map(|(name, column)| column.schema(name)).collect();
         let schema = Arc::new(parse_message_type(&format!("message rows {{ {schema} }}")).map_err(broken)?);
-        let inspected = INSPECTED.of(first);
+        let inspected_rows = INSPECTION_LIMIT.rows_within(first);
         let mut properties = WriterProperties::builder()
             .set_created_by("webtwin".into())
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(3).map_err(broken)?));
         for (name, column) in &first.columns {
-            if !column.repeats_itself(inspected) {
+            if !column.repeats_itself(inspected_rows) {
                 properties = properties.set_column_dictionary_enabled(ColumnPath::from(name.as_str()), false);
             }
         }
@@ -182,13 +182,13 @@ impl Encoding {
             rows += slice.rows();
             drop(slice);
             let rows = SLICE.rows.min(ROWS_A_GROUP - rows);
-            next = if rows > 0 { slices.next(Most { rows, ..SLICE })? } else { None };
+            next = if rows > 0 { slices.next(SizeLimit { rows, ..SLICE })? } else { None };
         }
-        let closed: Vec<ColumnCloseResult> =
+        let closed_columns: Vec<ColumnCloseResult> =
             writers.into_iter().map(|out| out.close().map_err(broken)).collect::<Result<_>>()?;
         let bytes = encoded.into_iter().map(|encoded| Ok(Bytes::from(encoded.into_inner().map_err(broken)?)));
         let bytes: Vec<Bytes> = bytes.collect::<Result<_>>()?;
-        Ok(EncodedRowGroup { rows: rows as u64, columns: bytes.into_iter().zip(closed).collect() })
+        Ok(EncodedRowGroup { rows: rows as u64, columns: bytes.into_iter().zip(closed_columns).collect() })
     }
 
     fn group(&self, table: &Table, rows: Range<usize>) -> parquet::errors::Result<EncodedRowGroup> {
@@ -198,8 +198,8 @@ impl Encoding {
             let pages = Box::new(SerializedPageWriter::new(&mut encoded));
             let mut out = get_column_writer(Arc::clone(described), Arc::clone(&self.properties), pages);
             write_values(column, rows.clone(), &mut out)?;
-            let closed = out.close()?;
-            columns.push((Bytes::from(encoded.into_inner()?), closed));
+            let column_close = out.close()?;
+            columns.push((Bytes::from(encoded.into_inner()?), column_close));
         }
         Ok(EncodedRowGroup { rows: rows.len() as u64, columns })
     }
@@ -260,8 +260,8 @@ impl TableEncoder {
         let bytes: usize = group.columns.iter().map(|(encoded, _)| encoded.len()).sum();
         self.0.inner_mut().reserve_exact(bytes + END_BYTES);
         let mut into = self.0.next_row_group().map_err(broken)?;
-        for (encoded, closed) in group.columns {
-            into.append_column(&encoded, closed).map_err(broken)?;
+        for (encoded, column_close) in group.columns {
+            into.append_column(&encoded, column_close).map_err(broken)?;
         }
         into.close().map(drop).map_err(broken)
     }
@@ -309,8 +309,8 @@ fn write_values(
             out.write_batch(&millis, None, None)
         }
         (TableColumn::Text(values), ColumnWriter::ByteArrayColumnWriter(out)) => {
-            let starts = rows.clone().step_by(ROWS_AT_ONCE);
-            let mut pieces = starts.map(|start| start..rows.end.min(start + ROWS_AT_ONCE));
+            let starts = rows.clone().step_by(ROWS_PER_SLICE);
+            let mut pieces = starts.map(|start| start..rows.end.min(start + ROWS_PER_SLICE));
             pieces.try_fold(0, |written, piece| Ok(written + out.write_batch(&byte_arrays(values, piece), None, None)?))
         }
         (TableColumn::Bool(values), ColumnWriter::BoolColumnWriter(out)) => out.write_batch(&values[rows], None, None),
@@ -321,12 +321,12 @@ fn write_values(
 /// Returns texts in the form of the `parquet` crate. All share one buffer, because a buffer for
 /// each text would cost as much as encoding it.
 fn byte_arrays(texts: &StringTable, rows: Range<usize>) -> Vec<ByteArray> {
-    let all = bytes::Bytes::copy_from_slice(texts.together(rows.clone()));
+    let shared_bytes = bytes::Bytes::copy_from_slice(texts.joined_bytes(rows.clone()));
     let mut at = 0;
     let part = |row: usize| {
         let start = at;
         at += texts[row].len();
-        ByteArray::from(all.slice(start..at))
+        ByteArray::from(shared_bytes.slice(start..at))
     };
     rows.map(part).collect()
 }
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn file_has_the_same_bytes_for_any_division_into_pieces() {
-        let slice = INSPECTED.rows as u64;
+        let slice = INSPECTION_LIMIT.rows as u64;
         let group = ROWS_A_GROUP as u64;
         for ends in [&[0][..], &[1], &[slice], &[5, 6, slice + 1], &[slice - 1, 3 * slice], &[7, group - 3, group + 9]]
         {
@@ -382,14 +382,20 @@ mod tests {
                 ("n", TableColumn::U32(range.map(|n| n as u32).collect())),
             ])
         };
-        let all = rows(0..6000);
-        let inspected = INSPECTED.of(&all);
+        let table = rows(0..6000);
+        let inspected_rows = INSPECTION_LIMIT.rows_within(&table);
         assert!(
-            inspected.is_multiple_of(ROWS_AT_ONCE) && (1..6000).contains(&inspected) && SLICE.of(&all) == ROWS_AT_ONCE
+            inspected_rows.is_multiple_of(ROWS_PER_SLICE)
+                && (1..6000).contains(&inspected_rows)
+                && SLICE.rows_within(&table) == ROWS_PER_SLICE
         );
-        let whole = encode(&all).unwrap();
-        for ends in [&[6000][..], &[1, 1024, 1030, 6000], &[inspected, inspected + 1, 6000], &[2000, 3500, 5990, 6000]]
-        {
+        let whole = encode(&table).unwrap();
+        for ends in [
+            &[6000][..],
+            &[1, 1024, 1030, 6000],
+            &[inspected_rows, inspected_rows + 1, 6000],
+            &[2000, 3500, 5990, 6000],
+        ] {
             let starts = std::iter::once(0).chain(ends.iter().copied());
             let pieces = starts.zip(ends).map(|(start, &end)| rows(start..end));
             assert!(written(pieces) == whole, "{ends:?}");
@@ -400,13 +406,13 @@ mod tests {
     fn file_has_the_same_bytes_if_its_groups_are_encoded_separately() {
         let parts = [rows(0..70_000), rows(70_000..70_001), rows(70_001..130_000)];
         let encoding = Encoding::from_table(&parts[0]).unwrap();
-        let (mut whole, mut apart) = (TableEncoder::new(&encoding).unwrap(), TableEncoder::new(&encoding).unwrap());
+        let (mut whole, mut grouped) = (TableEncoder::new(&encoding).unwrap(), TableEncoder::new(&encoding).unwrap());
         let mut groups: Vec<EncodedRowGroup> =
             parts.iter().rev().flat_map(|part| encoding.groups(part).unwrap()).collect();
         parts.iter().for_each(|part| whole.write(part).unwrap());
         while let Some(group) = groups.pop() {
-            apart.append(group).unwrap();
+            grouped.append(group).unwrap();
         }
-        assert!(whole.finish().unwrap() == apart.finish().unwrap());
+        assert!(whole.finish().unwrap() == grouped.finish().unwrap());
     }
 }

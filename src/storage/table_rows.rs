@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parquet::file::reader::FileReader;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::files::READS;
+use super::files::MAX_READS;
 use super::location::Location;
 use super::manifest::FileEntry;
 use super::open::{FileStamp, OpenFile, open, open_pinned};
@@ -39,7 +39,7 @@ impl TableFile {
         let location = folder.join(&entry.path)?;
         let rows = entry.rows.unwrap_or(0) as usize;
         // Bytes from a store may have been damaged in transit.
-        let reads = if location.path().is_some() { 1 } else { READS };
+        let reads = if location.path().is_some() { 1 } else { MAX_READS };
         for _ in 0..reads {
             let file = open(&location)?;
             if is_the_file(&file, entry)? {
@@ -79,7 +79,7 @@ pub struct OpenTable {
 }
 
 impl OpenTable {
-    /// Reads the `wanted` columns, in the order of the file, of a range of rows.
+    /// Reads the columns `names`, in the order of the file, of a range of rows.
     ///
     /// # Errors
     /// Returns [`Error::Input`] if the file is damaged, ends early, or has columns of a type that
@@ -87,32 +87,32 @@ impl OpenTable {
     ///
     /// # Cost
     /// Pages of columns (20,000 rows) before the first row are skipped without being read.
-    pub fn read(&self, rows: Range<usize>, wanted: &[&str]) -> Result<Table> {
+    pub fn read(&self, rows: Range<usize>, names: &[&str]) -> Result<Table> {
         let metadata = self.parquet.reader.metadata();
         let schema = metadata.file_metadata().schema_descr_ptr();
         let mut table = Table::default();
-        let mut before = 0;
+        let mut group_start = 0;
         for group in 0..metadata.num_row_groups() {
-            let of_group = before..before + rows_of(&self.parquet, group);
-            before = of_group.end;
-            let some = rows.start.max(of_group.start)..rows.end.min(of_group.end);
+            let group_rows = group_start..group_start + rows_of(&self.parquet, group);
+            group_start = group_rows.end;
+            let overlap = rows.start.max(group_rows.start)..rows.end.min(group_rows.end);
             // A table without rows has one row group without rows, which defines its columns.
-            if some.start >= some.end && !(rows.is_empty() && table.columns.is_empty()) {
+            if overlap.start >= overlap.end && !(rows.is_empty() && table.columns.is_empty()) {
                 continue;
             }
-            let (skipped, count) = (some.start.saturating_sub(of_group.start), some.len());
+            let (skipped, count) = (overlap.start.saturating_sub(group_rows.start), overlap.len());
             let mut part = Table::default();
-            for (at, described) in schema.columns().iter().enumerate().filter(|one| wanted.contains(&one.1.name())) {
+            for (at, described) in schema.columns().iter().enumerate().filter(|one| names.contains(&one.1.name())) {
                 if described.max_def_level() > 0 {
                     return Err(self.strange(described.name()));
                 }
                 let reader = self.parquet.column(group, at).map_err(|fault| fault.of_input(&self.name))?;
-                let read = || read_values(reader, skipped, count, described.logical_type_ref());
-                let column = self.parquet.guard(read).map_err(|fault| fault.of_input(&self.name))?;
+                let read_column = || read_values(reader, skipped, count, described.logical_type_ref());
+                let column = self.parquet.guard(read_column).map_err(|fault| fault.of_input(&self.name))?;
                 let column: TableColumn = column.ok_or_else(|| self.strange(described.name()))?;
                 if column.len() != count {
-                    let what = format!("column {} has {} of {count} rows", described.name(), column.len());
-                    return Err(Error::input(&self.name, what));
+                    let fault = format!("column {} has {} of {count} rows", described.name(), column.len());
+                    return Err(Error::input(&self.name, fault));
                 }
                 part.columns.push((described.name().to_string(), column));
             }
@@ -168,25 +168,25 @@ mod tests {
                 start += count;
             }
             let (_dir, folder, entry) = file(&tables);
-            let found = TableFile::find(&folder, &entry).unwrap();
+            let file = TableFile::find(&folder, &entry).unwrap();
             let (at, to) = ((at * start as f64) as usize, (to * start as f64) as usize);
             let range = at.min(to)..at.max(to);
-            let all = ["id", "time", "url", "is"];
-            prop_assert_eq!(found.open().unwrap().read(range.clone(), &all).unwrap(), rows(range));
+            let names = ["id", "time", "url", "is"];
+            prop_assert_eq!(file.open().unwrap().read(range.clone(), &names).unwrap(), rows(range));
         }
     }
 
     #[test]
     fn file_that_differs_from_the_manifest_is_rejected() {
         let (_dir, folder, entry) = file(&[rows(0..9)]);
-        let found = TableFile::find(&folder, &entry).unwrap();
+        let file = TableFile::find(&folder, &entry).unwrap();
         let location = folder.join(&entry.path).unwrap();
         let mut bytes = location.get().unwrap().unwrap();
         let last = bytes.len() - 20;
         bytes[last] ^= 1;
         location.put(&bytes).unwrap();
         assert!(TableFile::find(&folder, &entry).unwrap_err().to_string().contains("checksum"));
-        assert!(found.open().is_err());
+        assert!(file.open().is_err());
         location.put(&bytes[1..]).unwrap();
         assert!(TableFile::find(&folder, &entry).unwrap_err().to_string().contains("length"));
     }

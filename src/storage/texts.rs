@@ -9,7 +9,7 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 /// Size in bytes from which appended texts get exactly the memory that they need.
-const LARGE: usize = 1 << 20;
+const EXACT_GROWTH_BYTES: usize = 1 << 20;
 
 /// Append-only list of strings, numbered from 0.
 ///
@@ -17,46 +17,46 @@ const LARGE: usize = 1 << 20;
 /// The bytes of the strings, and 8 bytes for each string.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct StringTable {
-    all: String,
-    /// End of each string in `all`.
+    text: String,
+    /// End of each string in `text`.
     ends: Vec<usize>,
 }
 
 impl StringTable {
     /// Creates an empty list.
     pub const fn new() -> StringTable {
-        StringTable { all: String::new(), ends: Vec::new() }
+        StringTable { text: String::new(), ends: Vec::new() }
     }
 
     /// Reserves memory for `texts` more strings with `bytes` bytes in total.
     pub(super) fn reserve(&mut self, texts: usize, bytes: usize) {
-        self.all.reserve(bytes);
+        self.text.reserve(bytes);
         self.ends.reserve(texts);
     }
 
     /// Appends a string.
     #[inline]
     pub fn push(&mut self, text: &str) {
-        self.all.push_str(text);
-        self.ends.push(self.all.len());
+        self.text.push_str(text);
+        self.ends.push(self.text.len());
     }
 
     /// Appends all strings of another list.
-    pub fn append(&mut self, others: &StringTable) {
-        let before = self.all.len();
-        if others.all.len() > LARGE {
+    pub fn append(&mut self, texts: &StringTable) {
+        let previous_bytes = self.text.len();
+        if texts.text.len() > EXACT_GROWTH_BYTES {
             // The default growth would double the memory.
-            self.all.reserve_exact(others.all.len());
+            self.text.reserve_exact(texts.text.len());
         }
-        self.all.push_str(&others.all);
-        self.ends.extend(others.ends.iter().map(|end| before + end));
+        self.text.push_str(&texts.text);
+        self.ends.extend(texts.ends.iter().map(|end| previous_bytes + end));
     }
 
     /// Removes and returns the strings from `number` on.
     pub(super) fn split_off(&mut self, number: usize) -> StringTable {
         let start = self.start(number);
         let ends = self.ends.split_off(number).into_iter().map(|end| end - start).collect();
-        StringTable { all: self.all.split_off(start), ends }
+        StringTable { text: self.text.split_off(start), ends }
     }
 
     /// Returns the number of strings.
@@ -71,7 +71,7 @@ impl StringTable {
 
     /// Returns the total size of the strings in bytes.
     pub fn bytes(&self) -> usize {
-        self.all.len()
+        self.text.len()
     }
 
     /// Returns the string with the given number, if there is one.
@@ -88,8 +88,8 @@ impl StringTable {
     ///
     /// # Panics
     /// Panics if there are fewer strings.
-    pub(super) fn together(&self, numbers: std::ops::Range<usize>) -> &[u8] {
-        &self.all.as_bytes()[self.start(numbers.start)..self.start(numbers.end)]
+    pub(super) fn joined_bytes(&self, numbers: std::ops::Range<usize>) -> &[u8] {
+        &self.text.as_bytes()[self.start(numbers.start)..self.start(numbers.end)]
     }
 
     fn start(&self, number: usize) -> usize {
@@ -102,7 +102,7 @@ impl Index<usize> for StringTable {
 
     #[inline]
     fn index(&self, number: usize) -> &str {
-        &self.all[self.start(number)..self.ends[number]]
+        &self.text[self.start(number)..self.ends[number]]
     }
 }
 
@@ -150,9 +150,9 @@ impl<S: AsRef<str>> Extend<S> for StringTable {
 
 impl<S: AsRef<str>> FromIterator<S> for StringTable {
     fn from_iter<I: IntoIterator<Item = S>>(texts: I) -> StringTable {
-        let mut all = StringTable::new();
-        all.extend(texts);
-        all
+        let mut table = StringTable::new();
+        table.extend(texts);
+        table
     }
 }
 
@@ -227,22 +227,22 @@ mod tests {
         fn string_table_equals_a_vector_of_strings(
             texts in prop::collection::vec(".{0,5}", 0..20), more in prop::collection::vec(".{0,5}", 0..20)
         ) {
-            let mut all: StringTable = texts.iter().collect();
-            prop_assert_eq!(serde_json::to_string(&all).unwrap(), serde_json::to_string(&texts).unwrap());
-            all.append(&more.iter().collect());
+            let mut table: StringTable = texts.iter().collect();
+            prop_assert_eq!(serde_json::to_string(&table).unwrap(), serde_json::to_string(&texts).unwrap());
+            table.append(&more.iter().collect());
             let plain = [texts, more].concat();
-            prop_assert_eq!(all.len(), plain.len());
-            prop_assert!(all.iter().eq(plain.iter().map(String::as_str)));
-            prop_assert!((0..plain.len()).all(|at| all[at] == plain[at] && all.get(at) == Some(&plain[at])));
-            prop_assert_eq!(all.get(plain.len()), None);
-            prop_assert_eq!(all.bytes(), plain.concat().len());
+            prop_assert_eq!(table.len(), plain.len());
+            prop_assert!(table.iter().eq(plain.iter().map(String::as_str)));
+            prop_assert!((0..plain.len()).all(|at| table[at] == plain[at] && table.get(at) == Some(&plain[at])));
+            prop_assert_eq!(table.get(plain.len()), None);
+            prop_assert_eq!(table.bytes(), plain.concat().len());
             let half = plain.len() / 2;
-            prop_assert!(all.together(half..plain.len()) == plain[half..].concat().as_bytes());
-            let mut first = all.clone();
-            let rest = first.split_off(half);
-            prop_assert!(first.iter().eq(&plain[..half]) && rest.iter().eq(&plain[half..]));
-            let again: StringTable = serde_json::from_str(&serde_json::to_string(&plain).unwrap()).unwrap();
-            prop_assert_eq!(again, all);
+            prop_assert!(table.joined_bytes(half..plain.len()) == plain[half..].concat().as_bytes());
+            let mut first = table.clone();
+            let second = first.split_off(half);
+            prop_assert!(first.iter().eq(&plain[..half]) && second.iter().eq(&plain[half..]));
+            let decoded: StringTable = serde_json::from_str(&serde_json::to_string(&plain).unwrap()).unwrap();
+            prop_assert_eq!(decoded, table);
         }
     }
 }

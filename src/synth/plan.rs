@@ -16,7 +16,7 @@ const SMALLEST_MANUAL: u64 = 20;
 const LARGEST_MANUAL: u64 = 200;
 /// Minimum number of pages of a crawl: one manual in three copies, three hosts of single pages, and
 /// one of everything else.
-const FEWEST_PAGES: u64 = 100;
+const MIN_PAGES: u64 = 100;
 
 /// Relation of a copy to its manual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(super) enum CopyKind {
 
 impl CopyKind {
     /// Kinds of the copies after the primary one, in turn. Manuals begin at different kinds.
-    const TURNS: [CopyKind; 6] = [
+    const COPY_KINDS: [CopyKind; 6] = [
         CopyKind::Version,
         CopyKind::Exact,
         CopyKind::Dressed,
@@ -126,8 +126,8 @@ impl Plan {
     /// Returns [`Error::Usage`] if the pages do not suffice for the parameters.
     pub(super) fn new(params: &Params) -> Result<Plan> {
         let Params { pages, seed, .. } = *params;
-        if !(FEWEST_PAGES..=u64::from(u32::MAX)).contains(&pages) {
-            return Err(Error::Usage(format!("synth: pages is {pages}, but must be {FEWEST_PAGES} to {}", u32::MAX)));
+        if !(MIN_PAGES..=u64::from(u32::MAX)).contains(&pages) {
+            return Err(Error::Usage(format!("synth: pages is {pages}, but must be {MIN_PAGES} to {}", u32::MAX)));
         }
         let in_copies = pages * 7 / 10;
         let copies = params.copies.map_or((in_copies / SMALLEST_MANUAL).min(7), u64::from);
@@ -136,7 +136,7 @@ impl Plan {
         }
         let usual = (pages / 60).clamp(SMALLEST_MANUAL, 80);
         let manuals = params.manuals.map_or((in_copies / (usual * copies)).max(1), u64::from);
-        let fewest = (manuals * copies * SMALLEST_MANUAL * 10).div_ceil(7).max(FEWEST_PAGES);
+        let fewest = (manuals * copies * SMALLEST_MANUAL * 10).div_ceil(7).max(MIN_PAGES);
         if manuals == 0 || pages < fewest {
             return Err(Error::Usage(format!(
                 "synth: {manuals} manuals in {copies} copies of {SMALLEST_MANUAL} pages or more need \
@@ -179,7 +179,7 @@ impl Plan {
         for n in 0..self.copies_a_manual {
             let kind = match n.checked_sub(1) {
                 None => CopyKind::Primary,
-                Some(turn) => CopyKind::TURNS[(turn + manual) as usize % CopyKind::TURNS.len()],
+                Some(turn) => CopyKind::COPY_KINDS[(turn + manual) as usize % CopyKind::COPY_KINDS.len()],
             };
             versions += u32::from(kind == CopyKind::Version);
             let age = if kind == CopyKind::Version { versions } else { 0 };
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn every_kind_of_copy_occurs_with_enough_manuals() {
         let plan = plan(10_000, 1, None, None).unwrap();
-        for kind in CopyKind::TURNS.into_iter().chain([CopyKind::Primary]) {
+        for kind in CopyKind::COPY_KINDS.into_iter().chain([CopyKind::Primary]) {
             assert!(plan.copies.iter().any(|copy| copy.kind == kind), "{kind:?}");
         }
         let old_at_home = plan

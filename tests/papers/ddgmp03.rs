@@ -147,7 +147,7 @@ fn colliding(documents: &[[f64; 2]], c: f64, d: f64) -> Vec<(u32, u32)> {
     documents.iter().for_each(|document| points.push(&document.map(parts)));
     let mut pairs = Vec::new();
     collisions(&points, documents.len(), &[parts(c), parts(d)], |block| {
-        block.each(|x, y| pairs.push((x.min(y), x.max(y))));
+        block.for_each_pair(|x, y| pairs.push((x.min(y), x.max(y))));
     });
     pairs.sort_unstable();
     pairs

@@ -15,7 +15,7 @@ use webtwin::study::clusters::{GrowthStep, clusters};
 use webtwin::study::estimate::{PERCENTS, estimate};
 use webtwin::study::matches::matches;
 use webtwin::study::paragraphs::{Paragraphs, mark};
-use webtwin::study::report::{ClusterTotals, Findings, NEAR, near, nearness, percent, tables};
+use webtwin::study::report::{ClusterTotals, Findings, NEAR_PERCENTAGES, near, nearness, percent, tables};
 use webtwin::study::steps::by_steps;
 
 fn paragraphs(change: impl Fn(&mut Study)) -> Paragraphs {
@@ -90,8 +90,8 @@ fn definitions_2_to_4_clusters_originals_duplicates_and_unique_documents() {
 fn definition_5_near_duplicates_share_a_percentage_of_the_paragraphs_of_both() {
     // The shared paragraphs are compared with the longer document: see "Deviations" in
     // `src/core/study/report.rs`. Table 3 has 90, 70 and 50 per cent.
-    assert_eq!(NEAR, [90, 70, 50]);
-    let at_least = |shared, of| nearness(shared, of).map(|at| NEAR[at]);
+    assert_eq!(NEAR_PERCENTAGES, [90, 70, 50]);
+    let at_least = |shared, of| nearness(shared, of).map(|at| NEAR_PERCENTAGES[at]);
     assert_eq!((at_least(9, 10), at_least(10, 10)), (Some(90), Some(90)));
     assert_eq!(
         (at_least(8, 10), at_least(7, 10), at_least(5, 10), at_least(4, 10)),
@@ -202,7 +202,7 @@ fn study(labels: &[u32], connected: &[u32]) -> webtwin::study::report::Tables {
     let documents = PageSet::new(labels.len(), |_| true);
     let reached = PageSet::new(labels.len(), |page| connected.contains(&page.0));
     let same: Vec<Page> = labels.iter().copied().map(Page).collect();
-    tables(&Findings { same: &same, matches: &[], documents: &documents, reached: &reached, steps: 3 }).0
+    tables(&Findings { same_text: &same, matches: &[], documents: &documents, reachable: &reached, steps: 3 }).0
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn section_4_1_documents_that_a_crawl_following_links_reaches_are_connected() {
     // 0 and 1 are the core, 2 is "out", 3 is "in" and 4 is isolated. Core and "out" are connected.
     let links = [[0, 1], [1, 0], [1, 2], [3, 0]].map(|link| link.map(Page));
     let graph = WebGraph::new(5, &links, false);
-    let reached = graph.reached(graph.core().into_iter().take(1));
+    let reached = graph.reachable_from(graph.core().into_iter().take(1));
     assert_eq!(Page::first(5).filter(|&page| reached.contains(page)).collect::<Vec<_>>(), [0, 1, 2].map(Page));
 }
 

@@ -8,7 +8,7 @@ use webtwin_core::hamming::design::choose::{PricedDesign, candidates, choose, in
 use webtwin_core::hamming::design::k_below;
 use webtwin_core::hamming::design::machine::ProbeCosts;
 use webtwin_core::hamming::online::{Builder, document_bytes};
-use webtwin_core::hamming::query_tables::MOST_QUERIES;
+use webtwin_core::hamming::query_tables::MAX_QUERIES;
 use webtwin_job::Job;
 use webtwin_view::report::figures::bytes;
 
@@ -126,7 +126,7 @@ pub(super) fn run(args: Args) -> Result<()> {
                 writeln!(out, "A batch of {} queries (predicted, one core, even fingerprints):", args.queries)?;
                 writeln!(
                     out,
-                    "  {} tables ({} for each set of up to {MOST_QUERIES} queries): {}",
+                    "  {} tables ({} for each set of up to {MAX_QUERIES} queries): {}",
                     batch.conditions * batch.sets,
                     batch.conditions,
                     bytes(batch.table_bytes)

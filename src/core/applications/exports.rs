@@ -55,14 +55,14 @@ impl<Row: Clone> RowExport<Row> {
         RowExport { name, head: "", head_of_none: "", lines, end: "" }
     }
 
-    /// Writes the text to `put`, piece by piece.
+    /// Writes the text to `put_text`, piece by piece.
     ///
     /// # Errors
-    /// Returns any error of the rows and of `put`.
+    /// Returns any error of the rows and of `put_text`.
     pub fn write<'r>(
         &self,
         rows: impl Iterator<Item = Result<Cow<'r, Row>>>,
-        mut put: impl FnMut(&str) -> Result<()>,
+        mut put_text: impl FnMut(&str) -> Result<()>,
     ) -> Result<()>
     where
         Row: 'r,
@@ -71,23 +71,23 @@ impl<Row: Clone> RowExport<Row> {
         for row in rows {
             (self.lines)(&*row?, &mut lines);
             if !lines.is_empty() {
-                head.take().map_or(Ok(()), &mut put)?;
-                put(&lines)?;
+                head.take().map_or(Ok(()), &mut put_text)?;
+                put_text(&lines)?;
                 lines.clear();
             }
         }
-        head.map_or(Ok(()), |_| put(self.head_of_none))?;
-        put(self.end)
+        head.map_or(Ok(()), |_| put_text(self.head_of_none))?;
+        put_text(self.end)
     }
 
     /// Returns the text of some rows.
     pub fn text(&self, rows: &[Row]) -> String {
         let mut text = String::new();
-        let put = |piece: &str| {
+        let append = |piece: &str| {
             text.push_str(piece);
             Ok(())
         };
-        self.write(rows.iter().map(|row| Ok(Cow::Borrowed(row))), put).expect("neither rows nor text fail");
+        self.write(rows.iter().map(|row| Ok(Cow::Borrowed(row))), append).expect("neither rows nor text fail");
         text
     }
 }
@@ -122,21 +122,21 @@ pub const SCRAPY: (&str, &str) = ("scrapy_webtwin.py", include_str!("../../../cl
 /// assert_eq!(prefixes.text(&sites), "http://a.example/m/\n");
 /// ```
 pub const EXPORTS: [RowExport<AvoidLists>; 7] = [
-    RowExport::of_lines("urls.txt", |site, text| each(site, |p| p.single, |p| line(text, &p.prefix))),
-    RowExport::of_lines("prefixes.txt", |site, text| each(site, |p| !p.single, |p| line(text, &p.prefix))),
+    RowExport::of_lines("urls.txt", |site, text| for_each_prefix(site, |p| p.single, |p| line(text, &p.prefix))),
+    RowExport::of_lines("prefixes.txt", |site, text| for_each_prefix(site, |p| !p.single, |p| line(text, &p.prefix))),
     RowExport {
         end: "+.\n",
         ..RowExport::of_lines("regex-urlfilter.txt", |site, text| {
-            each(site, |_| true, |p| line(text, &format!("-{}", regex(p))))
+            for_each_prefix(site, |_| true, |p| line(text, &format!("-{}", regex(p))))
         })
     },
-    RowExport::of_lines("scrapy-deny.txt", |site, text| each(site, |_| true, |p| line(text, &regex(p)))),
+    RowExport::of_lines("scrapy-deny.txt", |site, text| for_each_prefix(site, |_| true, |p| line(text, &regex(p)))),
     RowExport {
         head: "exclude:\n",
         head_of_none: "exclude: []\n",
         // In YAML a quote within single quotes is doubled.
         ..RowExport::of_lines("browsertrix.yaml", |site, text| {
-            each(site, |_| true, |p| line(text, &format!("  - '{}'", regex(p).replace('\'', "''"))))
+            for_each_prefix(site, |_| true, |p| line(text, &format!("  - '{}'", regex(p).replace('\'', "''"))))
         })
     },
     RowExport::of_lines("heritrix-surts.txt", |site, text| surt_lines(&site.surt_rules, text)),
@@ -161,8 +161,8 @@ pub const BY_PAGES: RowExport<WidePrefix> = RowExport {
 
 const PREFIXES_HEAD: &str = "prefix\tpages\tbytes\n";
 
-fn each(site: &AvoidLists, which: impl Fn(&SkipPrefix) -> bool, with: impl FnMut(&SkipPrefix)) {
-    site.prefixes.iter().filter(|prefix| which(prefix)).for_each(with);
+fn for_each_prefix(site: &AvoidLists, is_selected: impl Fn(&SkipPrefix) -> bool, visit: impl FnMut(&SkipPrefix)) {
+    site.prefixes.iter().filter(|prefix| is_selected(prefix)).for_each(visit);
 }
 
 fn line(text: &mut String, line: &str) {
@@ -198,8 +198,8 @@ mod tests {
             prefixes: vec![prefix("http://a.b/m/", false, 3), prefix("http://a.b/x?y'", true, 1)],
             surt_rules: SurtRules { prefixes: vec!["http://(b,a,)/m/".into()], urls: vec!["http://a.b/x?y&z".into()] },
         };
-        let of = |name| EXPORTS.iter().find(|export| export.name == name).unwrap();
-        let whole = |name| of(name).text(std::slice::from_ref(&site));
+        let export_of = |name| EXPORTS.iter().find(|export| export.name == name).unwrap();
+        let whole = |name| export_of(name).text(std::slice::from_ref(&site));
         assert_eq!(whole("urls.txt"), "http://a.b/x?y'\n");
         assert_eq!(whole("prefixes.txt"), "http://a.b/m/\n");
         assert_eq!(whole("regex-urlfilter.txt"), "-^http://a\\.b/m/\n-^http://a\\.b/x\\?y'$\n+.\n");

@@ -85,8 +85,8 @@ impl SurtPrefixes {
     pub fn cover(&self, form: &str) -> bool {
         // No prefix begins with another, so none can be between the form and the prefix that covers
         // it.
-        let after = self.0.partition_point(|prefix| prefix.as_str() <= form);
-        after > 0 && form.starts_with(&self.0[after - 1])
+        let position = self.0.partition_point(|prefix| prefix.as_str() <= form);
+        position > 0 && form.starts_with(&self.0[position - 1])
     }
 }
 
@@ -136,8 +136,8 @@ mod tests {
     /// Converts a URL as Heritrix does, for hosts that are one label.
     fn surt(url: &str) -> String {
         let lower = url.to_lowercase().replacen("https://", "http://", 1);
-        let rest = lower.strip_prefix("http://").unwrap();
-        let (host, path) = rest.split_once('/').unwrap();
+        let without_scheme = lower.strip_prefix("http://").unwrap();
+        let (host, path) = without_scheme.split_once('/').unwrap();
         format!("http://({host},)/{path}")
     }
 
@@ -151,18 +151,19 @@ mod tests {
 
     #[test]
     fn urls_differing_in_case_are_distinguished_and_https_equals_http() {
-        let found = rules(&[("https://h/m/1", true), ("https://h/m/2", true), ("https://h/m/3", true)]);
-        assert_eq!(found, SurtRules { prefixes: vec!["http://(h,)/m/".into()], urls: vec![] });
-        let found = rules(&[("https://h/m/1", false), ("http://h/m/1", true), ("http://h/m/2", true)]);
-        assert_eq!(found.prefixes, ["http://(h,)/m/2"]);
-        assert_eq!(found.urls, ["http://h/m/1"]);
-        let found = rules(&[("http://h/Manual/a", true), ("http://h/manual/a", false), ("http://h/Manual/b", true)]);
+        let rules_found = rules(&[("https://h/m/1", true), ("https://h/m/2", true), ("https://h/m/3", true)]);
+        assert_eq!(rules_found, SurtRules { prefixes: vec!["http://(h,)/m/".into()], urls: vec![] });
+        let rules_found = rules(&[("https://h/m/1", false), ("http://h/m/1", true), ("http://h/m/2", true)]);
+        assert_eq!(rules_found.prefixes, ["http://(h,)/m/2"]);
+        assert_eq!(rules_found.urls, ["http://h/m/1"]);
+        let rules_found =
+            rules(&[("http://h/Manual/a", true), ("http://h/manual/a", false), ("http://h/Manual/b", true)]);
         assert_eq!(
-            (found.prefixes, found.urls),
+            (rules_found.prefixes, rules_found.urls),
             (vec!["http://(h,)/manual/b".into()], vec!["http://h/Manual/a".into()])
         );
-        let found = rules(&[("http://h/a", true), ("http://h/ab", false)]);
-        assert_eq!((found.prefixes.len(), found.urls), (0, vec!["http://h/a".into()]));
+        let rules_found = rules(&[("http://h/a", true), ("http://h/ab", false)]);
+        assert_eq!((rules_found.prefixes.len(), rules_found.urls), (0, vec!["http://h/a".into()]));
     }
 
     proptest! {
@@ -170,10 +171,10 @@ mod tests {
         fn prefixes_cover_urls_that_begin_with_one_of_them(
             prefixes in prop::collection::vec("[ab]{1,4}", 0..8), forms in prop::collection::vec("[ab]{0,5}", 1..20)
         ) {
-            let found = SurtPrefixes::new(prefixes.clone());
+            let surt_prefixes = SurtPrefixes::new(prefixes.clone());
             for form in forms {
                 let expected = prefixes.iter().any(|prefix| form.starts_with(prefix.as_str()));
-                prop_assert_eq!(found.cover(&form), expected, "{}: {:?}", form, prefixes);
+                prop_assert_eq!(surt_prefixes.cover(&form), expected, "{}: {:?}", form, prefixes);
             }
         }
 
@@ -182,11 +183,11 @@ mod tests {
             urls in prop::collection::btree_map("https?://h/([abA]{1,2}/){0,2}[abA]{0,2}", any::<bool>(), 1..25)
         ) {
             let urls: Vec<(&str, bool)> = urls.iter().map(|(url, avoid)| (url.as_str(), *avoid)).collect();
-            let found = rules(&urls);
+            let rules_found = rules(&urls);
             for (url, avoid) in urls {
                 let form = surt(url);
-                let hit = found.prefixes.iter().any(|prefix| form.starts_with(prefix.as_str())) || found.urls.iter().any(|other| other == url);
-                prop_assert_eq!(hit, avoid, "{}: {:?}", url, &found);
+                let hit = rules_found.prefixes.iter().any(|prefix| form.starts_with(prefix.as_str())) || rules_found.urls.iter().any(|other| other == url);
+                prop_assert_eq!(hit, avoid, "{}: {:?}", url, &rules_found);
             }
         }
     }

@@ -87,7 +87,7 @@ pub struct PageCopy {
 #[derive(Debug)]
 pub struct Keeping {
     prefer: Vec<Pattern>,
-    by: KeepBy,
+    criterion: KeepBy,
     sticky: bool,
     pins: bool,
 }
@@ -97,7 +97,7 @@ impl Keeping {
     /// are rejected earlier.
     pub fn new(keep: &KeepSettings) -> Keeping {
         let prefer = keep.prefer.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
-        Keeping { prefer, by: keep.by, sticky: !keep.sticky.is_empty(), pins: !keep.pins.is_empty() }
+        Keeping { prefer, criterion: keep.by, sticky: !keep.sticky.is_empty(), pins: !keep.pins.is_empty() }
     }
 
     /// True if any cluster may vote for the collection that is kept.
@@ -113,7 +113,7 @@ impl Keeping {
     }
 
     fn all_vote(&self) -> bool {
-        self.by != KeepBy::Links || !self.prefer.is_empty()
+        self.criterion != KeepBy::Links || !self.prefer.is_empty()
     }
 
     /// Returns the index of the first glob that a URL matches, or the number of globs. `*` also
@@ -125,7 +125,7 @@ impl Keeping {
     /// Returns the merit by the rule of a page with this fetch time (0: unknown), number of text
     /// bytes, and URL. More is better, and an unknown time is worst.
     pub fn merit(&self, fetch_time: i64, text_bytes: u64, url: &str, page: Page) -> i64 {
-        match self.by {
+        match self.criterion {
             KeepBy::Links => 0,
             KeepBy::Newest if fetch_time == 0 => i64::MIN,
             KeepBy::Newest => fetch_time,
@@ -138,11 +138,16 @@ impl Keeping {
     }
 
     /// Returns the first criterion in which `copy` is worse than `keeper`, the page that stays.
-    /// `placed` has the meaning of the parameter of [`keeper`].
-    pub fn criterion(&self, copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Page) -> Option<bool>) -> Criterion {
+    /// `is_collection_kept` has the meaning of the parameter of [`keeper`].
+    pub fn criterion(
+        &self,
+        copy: &PageCopy,
+        keeper: &PageCopy,
+        is_collection_kept: impl Fn(Page) -> Option<bool>,
+    ) -> Criterion {
         let differs = |what: fn(&PageCopy) -> i64| what(copy) != what(keeper);
-        let is_kept = |copy: &PageCopy| placed(copy.page) == Some(true);
-        let in_order = [
+        let is_kept = |copy: &PageCopy| is_collection_kept(copy.page) == Some(true);
+        let differences = [
             differs(|copy| i64::from(copy.pinned)),
             differs(|copy| i64::from(copy.preference)),
             differs(|copy| i64::from(copy.kept_before)),
@@ -154,7 +159,7 @@ impl Keeping {
             differs(|copy| i64::from(copy.depth)),
             differs(|copy| i64::from(copy.url_length)),
         ];
-        Criterion(in_order.iter().position(|&differs| differs).unwrap_or(in_order.len()) as u8)
+        Criterion(differences.iter().position(|&differs| differs).unwrap_or(differences.len()) as u8)
     }
 
     /// Returns the property in which a copy is worse by the given criterion.
@@ -165,7 +170,7 @@ impl Keeping {
             2 => LossKind::KeptBefore,
             3 => LossKind::Collection,
             4 => LossKind::Original,
-            5 => LossKind::Rule(self.by),
+            5 => LossKind::Rule(self.criterion),
             6 => LossKind::Rule(KeepBy::Links),
             7 => LossKind::HostLinks,
             8 => LossKind::Depth,
@@ -184,7 +189,7 @@ pub struct Criterion(u8);
 
 impl Criterion {
     /// A criterion after all others.
-    pub const LAST: Criterion = Criterion(15);
+    pub const LAST_CRITERION: Criterion = Criterion(15);
 
     /// Returns the number of the criterion, at most 15.
     pub fn number(self) -> u8 {
@@ -292,7 +297,7 @@ const ROLES: [CopyRole; 6] = [
     CopyRole::Visit(VisitReason::Way),
 ];
 const REASONS: [SkipReason; 3] = [SkipReason::Exact, SkipReason::Collection, SkipReason::Similar];
-const LESS_OF: [LossKind; 13] = [
+const CRITERIA_LOST: [LossKind; 13] = [
     LossKind::Pin,
     LossKind::Prefer,
     LossKind::KeptBefore,
@@ -310,12 +315,12 @@ const LESS_OF: [LossKind; 13] = [
 
 impl From<CopyRole> for RoleNumber {
     fn from(role: CopyRole) -> RoleNumber {
-        fn place<T: PartialEq>(of: T, among: &[T]) -> usize {
-            among.iter().position(|one| *one == of).expect("all are listed")
+        fn place<T: PartialEq>(item: T, list: &[T]) -> usize {
+            list.iter().position(|one| *one == item).expect("all are listed")
         }
         let number = match role {
-            CopyRole::Skip(why, lost_by) => {
-                ROLES.len() + place(why, &REASONS) * LESS_OF.len() + place(lost_by, &LESS_OF)
+            CopyRole::Skip(reason, lost_by) => {
+                ROLES.len() + place(reason, &REASONS) * CRITERIA_LOST.len() + place(lost_by, &CRITERIA_LOST)
             }
             role => place(role, &ROLES),
         };
@@ -327,7 +332,9 @@ impl From<RoleNumber> for CopyRole {
     fn from(RoleNumber(number): RoleNumber) -> CopyRole {
         match usize::from(number).checked_sub(ROLES.len()) {
             None => ROLES[usize::from(number)],
-            Some(skip) => CopyRole::Skip(REASONS[skip / LESS_OF.len()], LESS_OF[skip % LESS_OF.len()]),
+            Some(skip) => {
+                CopyRole::Skip(REASONS[skip / CRITERIA_LOST.len()], CRITERIA_LOST[skip % CRITERIA_LOST.len()])
+            }
         }
     }
 }
@@ -363,7 +370,7 @@ pub struct CollectionVotes {
     /// Number of clusters whose page in the collection was kept before.
     pub remembered: u32,
     /// Number of all votes.
-    pub all: u32,
+    pub total: u32,
 }
 
 /// Returns the index of the collection of a similar cluster that is kept: the one with the most
@@ -375,16 +382,16 @@ pub struct CollectionVotes {
 pub fn kept_collection(cluster: &SimilarCluster, votes: &[CollectionVotes], links_to_host: &[u32]) -> usize {
     let rank = |at: &usize| {
         let collection = &cluster.collections[*at];
-        let to_host = links_to_host[collection.host];
+        let links_from_other_hosts = links_to_host[collection.host];
         let votes = votes.get(*at).copied().unwrap_or_default();
-        (votes, collection.links_from_elsewhere, to_host, collection.members.len(), Reverse(*at))
+        (votes, collection.links_from_elsewhere, links_from_other_hosts, collection.members.len(), Reverse(*at))
     };
     (0..cluster.collections.len()).max_by_key(rank).expect("a similar cluster has collections")
 }
 
 /// Returns the page of one trivial cluster that stays, or `None` if there are no copies.
-/// `placed(page)` is `Some(kept)` for a page of a reported collection, where `kept` is true if the
-/// collection is kept.
+/// `is_collection_kept(page)` is `Some(kept)` for a page of a reported collection, where `kept` is
+/// true if the collection is kept.
 ///
 /// # Examples
 /// ```
@@ -405,29 +412,33 @@ pub fn kept_collection(cluster: &SimilarCluster, votes: &[CollectionVotes], link
 /// ```
 pub fn keeper<'c>(
     copies: impl IntoIterator<Item = &'c PageCopy>,
-    placed: impl Fn(Page) -> Option<bool>,
+    is_collection_kept: impl Fn(Page) -> Option<bool>,
 ) -> Option<&'c PageCopy> {
-    copies.into_iter().max_by_key(|copy| rank(copy, &placed))
+    copies.into_iter().max_by_key(|copy| rank(copy, &is_collection_kept))
 }
 
 /// Sorts copies from best to worst. The best is the one that [`keeper`] returns.
-pub fn sort_best_first(copies: &mut [&PageCopy], placed: impl Fn(Page) -> Option<bool>) {
-    copies.sort_unstable_by_key(|copy| Reverse(rank(copy, &placed)));
+pub fn sort_best_first(copies: &mut [&PageCopy], is_collection_kept: impl Fn(Page) -> Option<bool>) {
+    copies.sort_unstable_by_key(|copy| Reverse(rank(copy, &is_collection_kept)));
 }
 
 /// Returns the sort key of copies. The copy that stays has the greatest key.
-fn rank<P: Fn(Page) -> Option<bool>>(copy: &PageCopy, placed: &P) -> impl Ord + use<P> {
-    let kept = placed(copy.page) == Some(true);
+fn rank<P: Fn(Page) -> Option<bool>>(copy: &PageCopy, is_collection_kept: &P) -> impl Ord + use<P> {
+    let is_kept = is_collection_kept(copy.page) == Some(true);
     let links = (copy.links_from_elsewhere, copy.links_to_host);
-    let before = (copy.pinned, Reverse(copy.preference), copy.kept_before);
-    (before, kept, copy.is_original, copy.merit, links, Reverse((copy.depth, copy.url_length, copy.page)))
+    let preferences = (copy.pinned, Reverse(copy.preference), copy.kept_before);
+    (preferences, is_kept, copy.is_original, copy.merit, links, Reverse((copy.depth, copy.url_length, copy.page)))
 }
 
 /// Returns the reason why `copy` may be skipped in favour of `keeper`.
-pub fn why(copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Page) -> Option<bool>) -> SkipReason {
+pub fn skip_reason(
+    copy: &PageCopy,
+    keeper: &PageCopy,
+    is_collection_kept: impl Fn(Page) -> Option<bool>,
+) -> SkipReason {
     if copy.exact == keeper.exact {
         SkipReason::Exact
-    } else if placed(copy.page) == Some(false) && placed(keeper.page) == Some(true) {
+    } else if is_collection_kept(copy.page) == Some(false) && is_collection_kept(keeper.page) == Some(true) {
         SkipReason::Collection
     } else {
         SkipReason::Similar
@@ -445,17 +456,17 @@ mod tests {
         PageCopy { exact: 1, cluster, page: Page(page), links_from_elsewhere, url_length, ..PageCopy::zeroed() }
     }
 
-    fn stays(copies: &[PageCopy], placed: impl Fn(Page) -> Option<bool>) -> u32 {
-        keeper(copies, placed).unwrap().page.0
+    fn stays(copies: &[PageCopy], is_collection_kept: impl Fn(Page) -> Option<bool>) -> u32 {
+        keeper(copies, is_collection_kept).unwrap().page.0
     }
 
     #[test]
     fn a_role_is_its_number() {
-        let skips = REASONS.iter().flat_map(|&why| LESS_OF.map(|lost_by| CopyRole::Skip(why, lost_by)));
-        let all: Vec<CopyRole> = ROLES.into_iter().chain(skips).collect();
-        let numbers: Vec<RoleNumber> = all.iter().map(|&role| role.into()).collect();
-        assert!(numbers.iter().map(|number| number.0).eq(0..all.len() as u16));
-        assert_eq!(numbers.into_iter().map(CopyRole::from).collect::<Vec<_>>(), all);
+        let skips = REASONS.iter().flat_map(|&why| CRITERIA_LOST.map(|lost_by| CopyRole::Skip(why, lost_by)));
+        let roles: Vec<CopyRole> = ROLES.into_iter().chain(skips).collect();
+        let numbers: Vec<RoleNumber> = roles.iter().map(|&role| role.into()).collect();
+        assert!(numbers.iter().map(|number| number.0).eq(0..roles.len() as u16));
+        assert_eq!(numbers.into_iter().map(CopyRole::from).collect::<Vec<_>>(), roles);
     }
 
     #[test]
@@ -492,20 +503,20 @@ mod tests {
         assert_eq!(keeping.preference("http://b.example/"), 1);
         assert!(keeping.merit(5, 0, "", Page(0)) > keeping.merit(4, 0, "", Page(0)));
         assert!(keeping.merit(-5, 0, "", Page(0)) > keeping.merit(0, 0, "", Page(0)));
-        let placed = |page| Some(page == Page(9));
-        let lost =
-            |copy: PageCopy, keeper: PageCopy| keeping.lost_by(keeping.criterion(&copy, &keeper, placed)).as_str();
-        let one = copy(1, 3, 10);
-        assert_eq!(lost(PageCopy { preference: 1, ..copy(2, 9, 5) }, PageCopy { pinned: 1, ..one }), "pin");
-        assert_eq!(lost(PageCopy { preference: 1, ..copy(2, 9, 5) }, one), "prefer");
-        assert_eq!(lost(copy(2, 9, 5), PageCopy { kept_before: 1, ..one }), "kept-before");
-        assert_eq!(lost(copy(2, 9, 5), PageCopy { page: Page(9), ..one }), "collection");
-        assert_eq!(lost(copy(2, 9, 5), PageCopy { merit: 1, ..one }), "newest");
-        assert_eq!(lost(copy(2, 2, 5), one), "links");
-        assert_eq!(lost(copy(2, 3, 5), PageCopy { links_to_host: 1, ..one }), "host-links");
-        assert_eq!(lost(PageCopy { depth: 1, ..copy(2, 3, 5) }, one), "depth");
-        assert_eq!(lost(copy(2, 3, 12), one), "shortest-url");
-        assert_eq!(lost(copy(2, 3, 10), one), "smallest-id");
+        let is_kept = |page| Some(page == Page(9));
+        let lost_by =
+            |copy: PageCopy, keeper: PageCopy| keeping.lost_by(keeping.criterion(&copy, &keeper, is_kept)).as_str();
+        let base = copy(1, 3, 10);
+        assert_eq!(lost_by(PageCopy { preference: 1, ..copy(2, 9, 5) }, PageCopy { pinned: 1, ..base }), "pin");
+        assert_eq!(lost_by(PageCopy { preference: 1, ..copy(2, 9, 5) }, base), "prefer");
+        assert_eq!(lost_by(copy(2, 9, 5), PageCopy { kept_before: 1, ..base }), "kept-before");
+        assert_eq!(lost_by(copy(2, 9, 5), PageCopy { page: Page(9), ..base }), "collection");
+        assert_eq!(lost_by(copy(2, 9, 5), PageCopy { merit: 1, ..base }), "newest");
+        assert_eq!(lost_by(copy(2, 2, 5), base), "links");
+        assert_eq!(lost_by(copy(2, 3, 5), PageCopy { links_to_host: 1, ..base }), "host-links");
+        assert_eq!(lost_by(PageCopy { depth: 1, ..copy(2, 3, 5) }, base), "depth");
+        assert_eq!(lost_by(copy(2, 3, 12), base), "shortest-url");
+        assert_eq!(lost_by(copy(2, 3, 10), base), "smallest-id");
     }
 
     proptest! {
@@ -514,13 +525,13 @@ mod tests {
             drawn in prop::collection::vec((0u32..2, 0u8..2, -1i64..1, 0u32..2, 0u32..2, any::<bool>()), 2..9)
         ) {
             let keeping = Keeping::new(&KeepSettings { by: KeepBy::Newest, ..webtwin_job::Job::default().keep });
-            let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(preference, kept_before, merit, links, depth, _), page)|
-                PageCopy { preference, kept_before, merit, depth, ..copy(page, links, 9) }).collect();
-            let placed = |page: Page| Some(drawn[page].5);
+            let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(preference, previous, merit, links, depth, _), page)|
+                PageCopy { preference, kept_before: previous, merit, depth, ..copy(page, links, 9) }).collect();
+            let is_kept = |page: Page| Some(drawn[page].5);
             let mut best_first: Vec<&PageCopy> = copies.iter().collect();
-            sort_best_first(&mut best_first, placed);
-            prop_assert_eq!(best_first[0].page, keeper(&copies, placed).unwrap().page);
-            let between = |x: usize, y: usize| keeping.criterion(best_first[y], best_first[x], placed);
+            sort_best_first(&mut best_first, is_kept);
+            prop_assert_eq!(best_first[0].page, keeper(&copies, is_kept).unwrap().page);
+            let between = |x: usize, y: usize| keeping.criterion(best_first[y], best_first[x], is_kept);
             for (x, y) in (0..copies.len()).flat_map(|x| (x + 1..copies.len()).map(move |y| (x, y))) {
                 prop_assert_eq!(between(x, y), (x..y).map(|at| between(at, at + 1)).min().unwrap());
             }
@@ -532,16 +543,16 @@ mod tests {
         fn rule_prefers_previously_kept_pages_among_equally_preferred_ones(
             drawn in prop::collection::vec((0u32..3, 0u8..2, -2i64..2, 0u32..3, any::<bool>()), 1..9)
         ) {
-            let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(preference, kept_before, merit, links, _), page)|
-                PageCopy { preference, kept_before, merit, ..copy(page, links, 9) }).collect();
-            let placed = |page: Page| drawn[page].4.then_some(page.0.is_multiple_of(2));
+            let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(preference, previous, merit, links, _), page)|
+                PageCopy { preference, kept_before: previous, merit, ..copy(page, links, 9) }).collect();
+            let is_kept = |page: Page| drawn[page].4.then_some(page.0.is_multiple_of(2));
             let best = copies.iter().map(|copy| copy.preference).min().unwrap();
             let mut from: Vec<PageCopy> = copies.iter().copied().filter(|copy| copy.preference == best).collect();
             if from.iter().any(|copy| copy.kept_before == 1) {
                 from.retain(|copy| copy.kept_before == 1);
             }
             from.iter_mut().for_each(|copy| copy.kept_before = 0);
-            prop_assert_eq!(stays(&copies, placed), stays(&from, placed));
+            prop_assert_eq!(stays(&copies, is_kept), stays(&from, is_kept));
         }
     }
 
@@ -552,15 +563,15 @@ mod tests {
         fn rule_chooses_among_pinned_pages_first(
             drawn in prop::collection::vec((0u8..2, 0u32..3, 0u8..2, -2i64..2, any::<bool>()), 1..9)
         ) {
-            let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(pinned, preference, kept_before, merit, _), page)|
-                PageCopy { pinned, preference, kept_before, merit, ..copy(page, 0, 9) }).collect();
-            let placed = |page: Page| drawn[page].4.then_some(page.0.is_multiple_of(2));
+            let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(pin, preference, previous, merit, _), page)|
+                PageCopy { pinned: pin, preference, kept_before: previous, merit, ..copy(page, 0, 9) }).collect();
+            let is_kept = |page: Page| drawn[page].4.then_some(page.0.is_multiple_of(2));
             let mut from = copies.clone();
             if from.iter().any(|copy| copy.pinned == 1) {
                 from.retain(|copy| copy.pinned == 1);
             }
             from.iter_mut().for_each(|copy| copy.pinned = 0);
-            prop_assert_eq!(stays(&copies, placed), stays(&from, placed));
+            prop_assert_eq!(stays(&copies, is_kept), stays(&from, is_kept));
         }
     }
 
@@ -579,7 +590,7 @@ mod tests {
         let sticky = keep("may", &[]);
         assert!(sticky.has_votes() && sticky.votes(&remembers) && !sticky.votes(&forgets));
         assert!(keep("may", &["*"]).votes(&forgets));
-        let votes = |pinned, remembered, all| CollectionVotes { pinned, remembered, all };
+        let votes = |pinned, remembered, all| CollectionVotes { pinned, remembered, total: all };
         assert!(votes(0, 1, 1) > votes(0, 0, 9) && votes(1, 0, 1) > votes(0, 9, 9));
         let pins = Keeping::new(&KeepSettings { pins: "pins.tsv".into(), ..webtwin_job::Job::default().keep });
         assert!(pins.has_votes() && pins.votes(&PageCopy { pinned: 1, ..forgets }) && !pins.votes(&forgets));

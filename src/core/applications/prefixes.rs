@@ -37,7 +37,7 @@ pub struct CrawledPage {
 
 /// Minimum number of pages that make a prefix. Fewer pages are listed one by one, because a prefix
 /// also covers pages that were never crawled.
-const FEWEST_PAGES: usize = 3;
+const MIN_PAGES: usize = 3;
 
 /// Returns the part of a URL up to its path. Exactly the URLs of the site begin with this part, so
 /// sites follow each other in the order of their URLs. A URL with a colon directly before its path
@@ -84,14 +84,14 @@ fn host_at(url: &str) -> usize {
 /// assert!(!prefixes[0].single && prefixes[1].single);
 /// ```
 pub fn cover(pages: &[CrawledPage]) -> Vec<SkipPrefix> {
-    let mut found = Vec::new();
+    let mut prefixes = Vec::new();
     let start = pages.first().map_or(0, |page| host_at(&page.url));
-    descend(pages, start, &mut found);
-    found
+    descend(pages, start, &mut prefixes);
+    prefixes
 }
 
 /// Covers `pages`, which agree up to `length`, as a whole or separately for each next path segment.
-fn descend(pages: &[CrawledPage], length: usize, found: &mut Vec<SkipPrefix>) {
+fn descend(pages: &[CrawledPage], length: usize, prefixes: &mut Vec<SkipPrefix>) {
     if !pages.iter().any(|page| page.avoid) {
         return;
     }
@@ -102,16 +102,16 @@ fn descend(pages: &[CrawledPage], length: usize, found: &mut Vec<SkipPrefix>) {
         _ => false,
     }) {
         let Some(end) = segment(&group[0]) else {
-            found.extend(group[0].avoid.then(|| single(&group[0])));
+            prefixes.extend(group[0].avoid.then(|| single(&group[0])));
             continue;
         };
         let prefix = common_folder(&group[0].url, &group[group.len() - 1].url);
         let may_be_covered = |page: &CrawledPage| page.avoid && page.root as usize <= prefix.len();
-        if group.len() >= FEWEST_PAGES && group.iter().all(may_be_covered) {
+        if group.len() >= MIN_PAGES && group.iter().all(may_be_covered) {
             let bytes = group.iter().map(|page| page.bytes).sum();
-            found.push(SkipPrefix { prefix: prefix.to_string(), single: false, pages: group.len() as u64, bytes });
+            prefixes.push(SkipPrefix { prefix: prefix.to_string(), single: false, pages: group.len() as u64, bytes });
         } else {
-            descend(group, end, found);
+            descend(group, end, prefixes);
         }
     }
 }
@@ -172,13 +172,13 @@ mod tests {
 
     #[test]
     fn a_site_is_the_url_up_to_its_path() {
-        let is = |url, of| assert_eq!(site(url), of);
-        is("http://a.b/c://d/e", "http://a.b/");
-        is("https://a.b:8080/c", "https://a.b:8080/");
-        is("http://a.b", "http://a.b");
-        is("a/b://c/d", "a/");
-        is("a:/b/c", "a:/b/c");
-        is("a", "a");
+        let assert_site = |url, of| assert_eq!(site(url), of);
+        assert_site("http://a.b/c://d/e", "http://a.b/");
+        assert_site("https://a.b:8080/c", "https://a.b:8080/");
+        assert_site("http://a.b", "http://a.b");
+        assert_site("a/b://c/d", "a/");
+        assert_site("a:/b/c", "a:/b/c");
+        assert_site("a", "a");
     }
 
     proptest! {

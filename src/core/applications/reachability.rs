@@ -47,9 +47,9 @@ pub const LINKED_FROM_ELSEWHERE: u32 = 8;
 /// Flag, stored with the entry point kinds, of a page that is skipped.
 const SKIP: u8 = 1 << 7;
 /// Flag of a page whose links have not been followed since a better path to it was found.
-const WAITS: u8 = 1 << 6;
+const WAITING_FLAG: u8 = 1 << 6;
 /// Flag of a page that [`WebPart::go_back`] has visited.
-const SEEN: u8 = 1 << 5;
+const SEEN_FLAG: u8 = 1 << 5;
 
 /// Set of links that a crawler follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ type Cost = u64;
 const NO_WAY: Cost = Cost::MAX;
 
 /// Cost of a skipped page on the path.
-const SKIPPED: Cost = 1 << 32;
+const SKIP_COST: Cost = 1 << 32;
 
 /// A link to a page of another part, with the cost of the best path to its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
@@ -207,21 +207,25 @@ impl WebPart {
     /// # Errors
     /// Returns [`Error::TooManyRows`] if there are 2^32 or more links.
     pub fn link(&mut self, links: &mut [[Page; 2]], host: impl Fn(Page) -> HostId) -> Result<Vec<u32>> {
-        let (found, allowed) = (links.len() as u64, u64::from(u32::MAX));
-        if found > allowed {
-            return Err(Error::TooManyRows { what: "links from the pages of some hosts".into(), found, allowed });
+        let (link_count, allowed) = (links.len() as u64, u64::from(u32::MAX));
+        if link_count > allowed {
+            return Err(Error::TooManyRows {
+                what: "links from the pages of some hosts".into(),
+                found: link_count,
+                allowed,
+            });
         }
         links.sort_unstable();
         let (mut places, mut targets, mut leaving) = (Vec::with_capacity(self.pages.len()), Vec::new(), Vec::new());
-        for of_page in links.chunk_by_mut(|x, y| x[0] == y[0]) {
-            let page = of_page[0][0];
+        for page_links in links.chunk_by_mut(|x, y| x[0] == y[0]) {
+            let page = page_links[0][0];
             let (src, home) = (self.local(page), host(page));
             // Links within the host come first, so that `places` can limit a scope to them.
-            of_page.sort_by_key(|link| host(link[1]) != home);
+            page_links.sort_by_key(|link| host(link[1]) != home);
             let begin = targets.len() as u32;
             places.resize(src as usize, [begin; 2]);
             let mut within = begin;
-            for &[_, dst] in of_page.iter().filter(|link| link[1] != page) {
+            for &[_, dst] in page_links.iter().filter(|link| link[1] != page) {
                 match self.pages.binary_search(&dst) {
                     Ok(target) => {
                         self.kinds[target] &= !(NOT_LINKED as u8);
@@ -251,7 +255,7 @@ impl WebPart {
     pub fn start(&mut self, entry: u32) {
         self.cost.fill(NO_WAY);
         self.from = Vec::new();
-        self.kinds.iter_mut().for_each(|kinds| *kinds &= !(WAITS | SEEN));
+        self.kinds.iter_mut().for_each(|kinds| *kinds &= !(WAITING_FLAG | SEEN_FLAG));
         for local in 0..self.pages.len() as Local {
             if self.is_entry(local, entry) {
                 self.improve(local, self.toll(local));
@@ -269,8 +273,8 @@ impl WebPart {
     pub fn settle(&mut self, links: PartLinks<'_>, scope: LinkScope) -> Vec<Crossing> {
         self.waits = false;
         let mut heap = BinaryHeap::new();
-        for (local, kinds) in (0..).zip(&mut self.kinds).filter(|(_, kinds)| **kinds & WAITS != 0) {
-            *kinds &= !WAITS;
+        for (local, kinds) in (0..).zip(&mut self.kinds).filter(|(_, kinds)| **kinds & WAITING_FLAG != 0) {
+            *kinds &= !WAITING_FLAG;
             heap.push(Reverse((self.cost[local as usize], local)));
         }
         let mut crossing = Vec::new();
@@ -297,8 +301,8 @@ impl WebPart {
 
     /// Returns all links to other parts from pages that a path leads to.
     pub fn crossings(&self, links: PartLinks<'_>) -> Vec<Crossing> {
-        let reached = links.leaving.iter().filter(|link| self.cost[link[0] as usize] != NO_WAY);
-        reached.map(|&[src, dst]| self.crossing(src, Page(dst))).collect()
+        let crossing_links = links.leaving.iter().filter(|link| self.cost[link[0] as usize] != NO_WAY);
+        crossing_links.map(|&[src, dst]| self.crossing(src, Page(dst))).collect()
     }
 
     fn crossing(&self, src: Local, dst: Page) -> Crossing {
@@ -344,7 +348,7 @@ impl WebPart {
     /// Returns the pages that stay and have skipped pages on their best path.
     pub fn cut_off(&self) -> Vec<Page> {
         let cut_off =
-            |&at: &usize| self.cost[at] != NO_WAY && self.cost[at] >= SKIPPED && !self.is_skipped(at as Local);
+            |&at: &usize| self.cost[at] != NO_WAY && self.cost[at] >= SKIP_COST && !self.is_skipped(at as Local);
         (0..self.pages.len()).filter(cut_off).map(|at| self.pages[at]).collect()
     }
 
@@ -354,9 +358,9 @@ impl WebPart {
     pub fn go_back(&mut self, page: Page, visit: &mut Vec<Page>) -> Option<Page> {
         let mut page = page;
         while let Ok(at) = self.pages.binary_search(&page) {
-            let has_been = self.kinds[at] & SEEN != 0;
-            self.kinds[at] |= SEEN;
-            if has_been || self.cost[at] < SKIPPED {
+            let has_been = self.kinds[at] & SEEN_FLAG != 0;
+            self.kinds[at] |= SEEN_FLAG;
+            if has_been || self.cost[at] < SKIP_COST {
                 return None;
             }
             if self.is_skipped(at as Local) {
@@ -412,13 +416,13 @@ impl WebPart {
     }
 
     fn toll(&self, page: Local) -> Cost {
-        Cost::from(self.is_skipped(page)) * SKIPPED
+        Cost::from(self.is_skipped(page)) * SKIP_COST
     }
 
     fn improve(&mut self, page: Local, cost: Cost) {
         if cost < self.cost[page as usize] {
             self.cost[page as usize] = cost;
-            self.kinds[page as usize] |= WAITS;
+            self.kinds[page as usize] |= WAITING_FLAG;
             self.waits = true;
         }
     }
@@ -429,13 +433,13 @@ impl WebPart {
 fn mark_roots(web: &mut [WebPage]) {
     let mut by_host: Vec<usize> = (0..web.len()).collect();
     by_host.sort_unstable_by_key(|&at| (web[at].host, web[at].path_length, web[at].page));
-    let mut before = None;
+    let mut previous_host = None;
     for at in by_host {
         let page = &mut web[at];
-        if before != Some(page.host) || page.path_length == 1 {
+        if previous_host != Some(page.host) || page.path_length == 1 {
             page.entry |= ROOT;
         }
-        before = Some(page.host);
+        previous_host = Some(page.host);
     }
 }
 
@@ -456,39 +460,44 @@ mod tests {
         (count, part_of): (usize, impl Fn(HostId) -> usize),
     ) -> BTreeSet<Page> {
         let host = |page: Page| web[page.0 as usize].host;
-        let of = |page: Page| part_of(host(page));
+        let part_of_page = |page: Page| part_of(host(page));
         let (mut parts, mut words) = (Vec::new(), Vec::new());
         for number in 0..count {
             let mut pages: Vec<WebPage> = web.iter().filter(|page| part_of(page.host) == number).copied().collect();
             let mut part = WebPart::new(&mut pages);
-            let mut some: Vec<[Page; 2]> = links.iter().rev().filter(|link| of(link[0]) == number).copied().collect();
-            words.push(part.link(&mut some, host).unwrap());
+            let mut part_links: Vec<[Page; 2]> =
+                links.iter().rev().filter(|link| part_of_page(link[0]) == number).copied().collect();
+            words.push(part.link(&mut part_links, host).unwrap());
             parts.push(part);
         }
         let links = |number: usize| PartLinks::from_words(&words[number]);
-        skip.iter().for_each(|&page| parts[of(page)].skip(page));
+        skip.iter().for_each(|&page| parts[part_of_page(page)].skip(page));
         for (entry, scope) in PASSES {
             parts.iter_mut().for_each(|part| part.start(entry));
             while let Some(number) = parts.iter().position(WebPart::waits) {
                 let leaving = parts[number].settle(links(number), scope);
-                leaving.iter().for_each(|link| parts[of(link.dst)].arrive(link));
+                leaving.iter().for_each(|link| parts[part_of_page(link.dst)].arrive(link));
             }
             parts.iter_mut().for_each(WebPart::look_back);
             for number in 0..count {
                 parts[number].trace(links(number), scope);
                 if scope == LinkScope::AllLinks {
                     let crossings = parts[number].crossings(links(number));
-                    crossings.iter().for_each(|link| parts[of(link.dst)].trace_over(link));
+                    crossings.iter().for_each(|link| parts[part_of_page(link.dst)].trace_over(link));
                 }
             }
-            let (mut back, mut visit): (Vec<Page>, _) = (parts.iter().flat_map(WebPart::cut_off).collect(), Vec::new());
-            while !back.is_empty() {
-                back = back.into_iter().filter_map(|page| parts[of(page)].go_back(page, &mut visit)).collect();
+            let (mut pages_back, mut visit): (Vec<Page>, _) =
+                (parts.iter().flat_map(WebPart::cut_off).collect(), Vec::new());
+            while !pages_back.is_empty() {
+                pages_back = pages_back
+                    .into_iter()
+                    .filter_map(|page| parts[part_of_page(page)].go_back(page, &mut visit))
+                    .collect();
             }
-            visit.iter().for_each(|&page| parts[of(page)].visit(page));
+            visit.iter().for_each(|&page| parts[part_of_page(page)].visit(page));
         }
         let skipped = |page: &Page| {
-            let part = &parts[of(*page)];
+            let part = &parts[part_of_page(*page)];
             part.is_skipped(part.local(*page))
         };
         Page::first(web.len()).filter(skipped).collect()
@@ -506,15 +515,15 @@ mod tests {
         follows: impl Fn(Page, Page) -> bool,
         skip: &BTreeSet<Page>,
     ) -> BTreeSet<Page> {
-        let mut visited: BTreeSet<Page> = entries.difference(skip).copied().collect();
+        let mut reachable: BTreeSet<Page> = entries.difference(skip).copied().collect();
         loop {
-            let next = links.iter().filter(|link| visited.contains(&link[0]) && follows(link[0], link[1]));
+            let next = links.iter().filter(|link| reachable.contains(&link[0]) && follows(link[0], link[1]));
             let new: Vec<Page> =
-                next.map(|link| link[1]).filter(|page| !skip.contains(page) && !visited.contains(page)).collect();
+                next.map(|link| link[1]).filter(|page| !skip.contains(page) && !reachable.contains(page)).collect();
             if new.is_empty() {
-                return visited;
+                return reachable;
             }
-            visited.extend(new);
+            reachable.extend(new);
         }
     }
 
@@ -580,26 +589,26 @@ mod tests {
             let skipped: Vec<Page> = skip.iter().copied().collect();
             let left = repaired(&web, &links, &skipped);
             prop_assert!(left.is_subset(&skip));
-            let in_parts = |count: usize| {
+            let repair_in_parts = |count: usize| {
                 repaired_in_parts(&web, &links, &skipped, (count, move |host: HostId| host.0 as usize % count))
             };
-            prop_assert_eq!((in_parts(2), in_parts(3)), (left.clone(), left.clone()));
+            prop_assert_eq!((repair_in_parts(2), repair_in_parts(3)), (left.clone(), left.clone()));
 
             let mut roots = web;
             mark_roots(&mut roots);
-            let of = |kind: u32| -> BTreeSet<Page> {
+            let pages_of_kind = |kind: u32| -> BTreeSet<Page> {
                 roots.iter().filter(|page| page.entry & kind != 0).map(|page| page.page).collect()
             };
             let is_linked = |page: Page| links.iter().any(|link| link[1] == page && link[0] != page);
             let not_linked: BTreeSet<Page> = Page::first(hosts.len()).filter(|&page| !is_linked(page)).collect();
-            let narrow: BTreeSet<Page> = of(ROOT | SEED);
+            let narrow: BTreeSet<Page> = pages_of_kind(ROOT | SEED);
             let middle: BTreeSet<Page> = narrow.union(&not_linked).copied().collect();
-            let wide: BTreeSet<Page> = middle.union(&of(LINKED_FROM_ELSEWHERE)).copied().collect();
+            let wide: BTreeSet<Page> = middle.union(&pages_of_kind(LINKED_FROM_ELSEWHERE)).copied().collect();
             for (entries, stays) in [(&wide, false), (&wide, true), (&middle, false), (&narrow, true)] {
                 let follows = |src: Page, dst: Page| !stays || host(src) == host(dst);
-                let before = visited(entries, &links, follows, &BTreeSet::new());
-                let after = visited(entries, &links, follows, &left);
-                let cut_off: Vec<_> = before.difference(&left).filter(|page| !after.contains(page)).collect();
+                let reachable_before = visited(entries, &links, follows, &BTreeSet::new());
+                let reachable_after = visited(entries, &links, follows, &left);
+                let cut_off: Vec<_> = reachable_before.difference(&left).filter(|page| !reachable_after.contains(page)).collect();
                 prop_assert!(cut_off.is_empty(), "{cut_off:?}");
             }
         }

@@ -24,7 +24,7 @@ pub const RULE_EXPORTS: [RowExport<RuleRow>; 6] = [
         head: SUBSTITUTIONS_HEAD,
         head_of_none: SUBSTITUTIONS_HEAD,
         ..RowExport::of_lines("url-substitutions.tsv", |row, text| {
-            each(row, |one| writeln!(text, "{}\t{}\t{}", row.domain, one.pattern, one.replacement()))
+            for_each_substitution(row, |one| writeln!(text, "{}\t{}\t{}", row.domain, one.pattern, one.replacement()))
         })
     },
     RowExport {
@@ -32,8 +32,8 @@ pub const RULE_EXPORTS: [RowExport<RuleRow>; 6] = [
         head_of_none: NUTCH_HEAD,
         end: "</regex-normalize>\n",
         ..RowExport::of_lines("regex-normalize.xml", |row, text| {
-            each(row, |one| {
-                let [pattern, to] = [&one.pattern, &one.replacement()].map(|text| xml(text));
+            for_each_substitution(row, |substitution| {
+                let [pattern, to] = [&substitution.pattern, &substitution.replacement()].map(|text| xml(text));
                 writeln!(text, "  <regex><pattern>{pattern}</pattern><substitution>{to}</substitution></regex>")
             })
         })
@@ -43,8 +43,8 @@ pub const RULE_EXPORTS: [RowExport<RuleRow>; 6] = [
         head_of_none: HERITRIX_HEAD,
         end: HERITRIX_END,
         ..RowExport::of_lines("heritrix-canonicalization.xml", |row, text| {
-            each(row, |one| {
-                let [pattern, format] = [&one.pattern, &one.replacement()].map(|text| xml(text));
+            for_each_substitution(row, |substitution| {
+                let [pattern, format] = [&substitution.pattern, &substitution.replacement()].map(|text| xml(text));
                 writeln!(
                     text,
                     "      <bean class=\"org.archive.modules.canonicalize.RegexRule\">\n        \
@@ -59,8 +59,9 @@ pub const RULE_EXPORTS: [RowExport<RuleRow>; 6] = [
         head_of_none: STORMCRAWLER_HEAD,
         end: "\n        ]\n      }\n    }\n  ]\n}\n",
         ..RowExport::of_lines("stormcrawler-urlfilters.json", |row, text| {
-            each(row, |one| {
-                let [pattern, to] = [&one.pattern, &one.replacement()].map(|text| serde_json::json!(text));
+            for_each_substitution(row, |substitution| {
+                let [pattern, to] =
+                    [&substitution.pattern, &substitution.replacement()].map(|text| serde_json::json!(text));
                 write!(text, ",\n          {{ \"pattern\": {pattern}, \"substitution\": {to} }}")
             })
         })
@@ -70,8 +71,8 @@ pub const RULE_EXPORTS: [RowExport<RuleRow>; 6] = [
         head_of_none: NORCONEX_HEAD,
         end: "  </replacements>\n</urlNormalizer>\n",
         ..RowExport::of_lines("norconex-url-normalizer.xml", |row, text| {
-            each(row, |one| {
-                let [pattern, to] = [&one.pattern, &one.replacement()].map(|text| xml(text));
+            for_each_substitution(row, |substitution| {
+                let [pattern, to] = [&substitution.pattern, &substitution.replacement()].map(|text| xml(text));
                 writeln!(text, "    <replace><match>{pattern}</match><replacement>{to}</replacement></replace>")
             })
         })
@@ -113,9 +114,9 @@ fn rule_line(row: &RuleRow, text: &mut String) {
         .expect("writing to a string");
 }
 
-fn each(row: &RuleRow, mut with: impl FnMut(&Substitution) -> std::fmt::Result) {
+fn for_each_substitution(row: &RuleRow, mut write: impl FnMut(&Substitution) -> std::fmt::Result) {
     let substitutions = row.rule().map(|rule| substitutions(&rule)).unwrap_or_default();
-    substitutions.iter().try_for_each(&mut with).expect("writing to a string");
+    substitutions.iter().try_for_each(&mut write).expect("writing to a string");
 }
 
 fn xml(text: &str) -> String {
@@ -156,8 +157,8 @@ mod tests {
         assert!(text("norconex-url-normalizer.xml", rows).contains(&format!("<match>{in_xml}</match>")));
         for rows in [rows, &[]] {
             let json: serde_json::Value = serde_json::from_str(&text("stormcrawler-urlfilters.json", rows)).unwrap();
-            let of = &json["org.apache.stormcrawler.filtering.URLFilters"][0]["params"]["urlNormalizers"];
-            assert_eq!(of.as_array().unwrap().len(), 1 + rows.len());
+            let normalizers = &json["org.apache.stormcrawler.filtering.URLFilters"][0]["params"]["urlNormalizers"];
+            assert_eq!(normalizers.as_array().unwrap().len(), 1 + rows.len());
         }
     }
 }

@@ -36,9 +36,9 @@ pub fn substitutes(copies: usize, stands_for: impl Fn(usize, usize) -> bool) -> 
     let mut stays: Vec<usize> = (0..copies).collect();
     let mut remaining = stays.clone();
     for _ in 0..ROUNDS {
-        let Some((&keeper, others)) = remaining.split_first() else { break };
-        let (contained, left): (Vec<usize>, Vec<usize>) = others.iter().partition(|&&page| stands_for(keeper, page));
-        contained.into_iter().for_each(|page| stays[page] = keeper);
+        let Some((&keeper, candidates)) = remaining.split_first() else { break };
+        let (covered, left): (Vec<usize>, Vec<usize>) = candidates.iter().partition(|&&page| stands_for(keeper, page));
+        covered.into_iter().for_each(|page| stays[page] = keeper);
         remaining = left;
     }
     stays

@@ -64,7 +64,7 @@ impl Substitution {
 /// ```
 pub fn substitutions(rule: &Rule) -> Vec<Substitution> {
     let scope = lookahead(&rule.scope);
-    let one = |pattern: String, texts: &[&str]| Substitution {
+    let substitution = |pattern: String, texts: &[&str]| Substitution {
         pattern: format!("^{scope}{pattern}$"),
         texts: texts.iter().map(|text| text.to_string()).collect(),
     };
@@ -73,45 +73,47 @@ pub fn substitutions(rule: &Rule) -> Vec<Substitution> {
     const QUERY: &str = "((?:\\?.*)?)";
     // A piece of a query is removed with one separator, which is after it, before it, or the `?`
     // itself. No single expression covers these three cases.
-    let without = |piece: &str| {
+    let removals = |piece: &str| {
         vec![
-            one(format!("([^?]*\\?(?:.*[&;])?){piece}[&;](.*)"), &["", "", ""]),
-            one(format!("([^?]*\\?.*)[&;]{piece}"), &["", ""]),
-            one(format!("([^?]*)\\?{piece}"), &["", ""]),
+            substitution(format!("([^?]*\\?(?:.*[&;])?){piece}[&;](.*)"), &["", "", ""]),
+            substitution(format!("([^?]*\\?.*)[&;]{piece}"), &["", ""]),
+            substitution(format!("([^?]*)\\?{piece}"), &["", ""]),
         ]
     };
     match &rule.edit {
         UrlEdit::Order | UrlEdit::Case(_) => Vec::new(),
         UrlEdit::Parameters(names) => {
-            names.iter().flat_map(|name| without(&format!("{}(?:=[^&;]*)?", escape(name)))).collect()
+            names.iter().flat_map(|name| removals(&format!("{}(?:=[^&;]*)?", escape(name)))).collect()
         }
-        UrlEdit::Default(piece) => without(&escape(piece)),
+        UrlEdit::Default(piece) => removals(&escape(piece)),
         UrlEdit::Value(from, to) => {
             let pattern = format!("([^?]*\\?(?:.*[&;])?){}((?:[&;].*)?)", escape(from));
-            vec![one(pattern, &["", to, ""])]
+            vec![substitution(pattern, &["", to, ""])]
         }
-        UrlEdit::Origin(from, to) => vec![one(format!("{}(/.*)", escape(from)), &[to, ""])],
+        UrlEdit::Origin(from, to) => vec![substitution(format!("{}(/.*)", escape(from)), &[to, ""])],
         UrlEdit::PathParameter(name) => {
-            vec![one(format!("({ORIGIN}[^?]*?);{}=[^;/?]*(.*)", escape(name)), &["", "", ""])]
+            vec![substitution(format!("({ORIGIN}[^?]*?);{}=[^;/?]*(.*)", escape(name)), &["", "", ""])]
         }
-        UrlEdit::Slash(Slash::Add) => vec![one(format!("({ORIGIN}/(?:[^?]*/)?[^/?.]+){QUERY}"), &["", "/", ""])],
-        UrlEdit::Slash(Slash::Drop) => vec![one(format!("({ORIGIN}/[^?]*)/{QUERY}"), &["", "", ""])],
-        UrlEdit::Part(from, to) => vec![one(format!("({ORIGIN}[^?]*?){}(.*)", escape(from)), &["", to, ""])],
-        UrlEdit::End(from, to) => vec![one(format!("({ORIGIN}[^?]*){}{QUERY}", escape(from)), &["", to, ""])],
-        UrlEdit::Tail(head) => vec![one(format!("({ORIGIN}{})/[^?]*{QUERY}", escape(head)), &["", "", ""])],
+        UrlEdit::Slash(Slash::Add) => {
+            vec![substitution(format!("({ORIGIN}/(?:[^?]*/)?[^/?.]+){QUERY}"), &["", "/", ""])]
+        }
+        UrlEdit::Slash(Slash::Drop) => vec![substitution(format!("({ORIGIN}/[^?]*)/{QUERY}"), &["", "", ""])],
+        UrlEdit::Part(from, to) => vec![substitution(format!("({ORIGIN}[^?]*?){}(.*)", escape(from)), &["", to, ""])],
+        UrlEdit::End(from, to) => vec![substitution(format!("({ORIGIN}[^?]*){}{QUERY}", escape(from)), &["", to, ""])],
+        UrlEdit::Tail(head) => vec![substitution(format!("({ORIGIN}{})/[^?]*{QUERY}", escape(head)), &["", "", ""])],
         // An id is recognized by its length, so that words between slashes are not removed.
-        UrlEdit::Segment(before, after) => {
-            let id = format!("{}[0-9A-Za-z]{{{SHORTEST_ID},}}{}", escape(before), escape(after));
-            vec![one(format!("({ORIGIN}[^?]*?)/{id}(/.*)"), &["", "", ""])]
+        UrlEdit::Segment(prefix, suffix) => {
+            let id = format!("{}[0-9A-Za-z]{{{SHORTEST_ID},}}{}", escape(prefix), escape(suffix));
+            vec![substitution(format!("({ORIGIN}[^?]*?)/{id}(/.*)"), &["", "", ""])]
         }
         UrlEdit::Template(from, to) => {
-            let Some(((before, after), (start, end))) = from.split_once('*').zip(to.split_once('*')) else {
+            let Some(((prefix, suffix), (start, end))) = from.split_once('*').zip(to.split_once('*')) else {
                 return Vec::new();
             };
-            let pattern = format!("({ORIGIN}){}([-A-Za-z0-9_.~%+]+){}", escape(before), escape(after));
-            vec![one(pattern, &["", start, end])]
+            let pattern = format!("({ORIGIN}){}([-A-Za-z0-9_.~%+]+){}", escape(prefix), escape(suffix));
+            vec![substitution(pattern, &["", start, end])]
         }
-        UrlEdit::Page(to) => vec![one(".+".into(), &[to])],
+        UrlEdit::Page(to) => vec![substitution(".+".into(), &[to])],
     }
 }
 
@@ -137,7 +139,7 @@ mod tests {
     use super::*;
     use crate::url_rules::evidence::EditCounts;
 
-    fn of(scope: &str, kind: &str, pattern: &str, replacement: &str) -> Vec<(String, String)> {
+    fn rewrites_of(scope: &str, kind: &str, pattern: &str, replacement: &str) -> Vec<(String, String)> {
         let rule = Rule {
             domain: "a.b".into(),
             scope: SiteScope::parse(scope).unwrap(),
@@ -151,14 +153,14 @@ mod tests {
 
     #[test]
     fn a_rule_is_an_expression_over_whole_urls() {
-        let host = of("*.a.b/*", "host", "http://www.a.b", "http://a.b");
+        let host = rewrites_of("*.a.b/*", "host", "http://www.a.b", "http://a.b");
         let pattern = "^(?=[a-z]+://(?:[^/?:]*\\.)?a\\.b(?::[0-9]+)?/)http://www\\.a\\.b(/.*)$";
         assert_eq!(host, [(pattern.to_string(), "http://a.b$1".to_string())]);
-        let value = of("a.b/x?do=y", "value", "h=$1", "h=$2");
+        let value = rewrites_of("a.b/x?do=y", "value", "h=$1", "h=$2");
         let scope = "(?=[a-z]+://a\\.b(?::[0-9]+)?/x(?:\\?|$))(?=[^?]*\\?(?:.*[&;])?do=y(?:[&;]|$))";
         let pattern = format!("^{scope}([^?]*\\?(?:.*[&;])?)h=\\$1((?:[&;].*)?)$");
         assert_eq!(value, [(pattern, "$1h=\\$2$2".to_string())]);
-        assert_eq!(of("a.b/*", "parameter", "s&t", "").len(), 6);
-        assert_eq!(of("a.b/*", "order", "", ""), []);
+        assert_eq!(rewrites_of("a.b/*", "parameter", "s&t", "").len(), 6);
+        assert_eq!(rewrites_of("a.b/*", "order", "", ""), []);
     }
 }

@@ -21,7 +21,7 @@ use webtwin_base::ids::splitmix64;
 /// Inverse fraction of characters, one column wide, that end a piece. Of wider characters,
 /// proportionally more end a piece. English words, including the following space, are about as wide
 /// as the pieces.
-const COLUMNS_A_PIECE: u64 = 6;
+const COLUMNS_PER_PIECE: u64 = 6;
 
 /// Blocks of scripts that are written without spaces, and of their punctuation: Thai, Lao, Tibetan,
 /// Burmese, Khmer, Tai scripts, Balinese, Javanese, Chinese, Japanese, Yi, Tangut, Nushu. Korean is
@@ -60,20 +60,20 @@ struct Class {
 }
 
 impl Class {
-    fn of(character: char, width: usize) -> Class {
+    fn from_character(character: char, width: usize) -> Class {
         let code = u32::from(character);
         let without_spaces = WITHOUT_SPACES.iter().any(|&(first, last)| (first..=last).contains(&code));
-        let ends = without_spaces && splitmix64(code.into()).is_multiple_of(COLUMNS_A_PIECE / width as u64);
+        let ends = without_spaces && splitmix64(code.into()).is_multiple_of(COLUMNS_PER_PIECE / width as u64);
         Class { without_spaces, opens: OPENING.contains(character), closes: CLOSING.contains(character), ends }
     }
 
     /// True if a line may be broken between two characters.
     fn breaks_before(self, next: Class) -> bool {
-        let in_one_script = self.without_spaces && next.without_spaces;
+        let is_same_script = self.without_spaces && next.without_spaces;
         (self.without_spaces || next.without_spaces)
             && !self.opens
             && !next.closes
-            && (!in_one_script || self.ends || self.closes || next.opens)
+            && (!is_same_script || self.ends || self.closes || next.opens)
     }
 }
 
@@ -85,21 +85,21 @@ pub(super) fn pieces(word: &str, wrap: usize, mut piece: impl FnMut(Range<usize>
         return piece(0..word.len(), word.chars().count());
     }
     let (mut start, mut columns) = (0, 0);
-    let mut before: Option<Class> = None;
+    let mut previous_class: Option<Class> = None;
     for (at, character) in word.char_indices() {
         let width = columns_of(character);
         // A combining mark stays with its letter.
         if width == 0 {
             continue;
         }
-        let class = Class::of(character, width);
+        let class = Class::from_character(character, width);
         let is_full = |before: Class| columns + width > wrap && before.without_spaces && class.without_spaces;
-        if before.is_some_and(|before| before.breaks_before(class) || is_full(before)) {
+        if previous_class.is_some_and(|before| before.breaks_before(class) || is_full(before)) {
             piece(start..at, columns);
             (start, columns) = (at, 0);
         }
         columns += width;
-        before = Some(class);
+        previous_class = Some(class);
     }
     piece(start..word.len(), columns);
 }
@@ -121,9 +121,9 @@ mod tests {
     use super::*;
 
     fn of(word: &str) -> Vec<(&str, usize)> {
-        let mut found = Vec::new();
-        pieces(word, 80, |piece, columns| found.push((&word[piece], columns)));
-        found
+        let mut pieces_found = Vec::new();
+        pieces(word, 80, |piece, columns| pieces_found.push((&word[piece], columns)));
+        pieces_found
     }
 
     #[test]
@@ -175,15 +175,15 @@ mod tests {
         ) {
             let breaks = |middle: &str| {
                 let text = [&head, middle, &tail].concat();
-                let (mut before, mut after) = (Vec::new(), Vec::new());
+                let (mut head_breaks, mut tail_breaks) = (Vec::new(), Vec::new());
                 pieces(&text, usize::MAX, |piece, _| {
                     match piece.start {
-                        at if at < head.len() => before.push(at),
-                        at if at > head.len() + middle.len() => after.push(text.len() - at),
+                        at if at < head.len() => head_breaks.push(at),
+                        at if at > head.len() + middle.len() => tail_breaks.push(text.len() - at),
                         _ => {}
                     }
                 });
-                (before, after)
+                (head_breaks, tail_breaks)
             };
             prop_assert_eq!(breaks(&one), breaks(&other));
         }
@@ -194,7 +194,7 @@ mod tests {
             pieces(&word, wrap, |piece, columns| {
                 assert_eq!(piece.start, end);
                 end = piece.end;
-                let is_without_spaces = word[piece].chars().all(|c| Class::of(c, 1).without_spaces);
+                let is_without_spaces = word[piece].chars().all(|c| Class::from_character(c, 1).without_spaces);
                 widest = widest.max(if is_without_spaces { columns } else { 0 });
             });
             prop_assert_eq!(end, word.len());

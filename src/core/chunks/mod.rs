@@ -221,12 +221,12 @@ mod tests {
 
     #[test]
     fn inserted_line_shifts_fixed_groups_but_not_sliding_windows() {
-        let before = "a\nb\nc\nd\ne\nf\ng\nh";
-        let after = "new\na\nb\nc\nd\ne\nf\ng\nh";
+        let original = "a\nb\nc\nd\ne\nf\ng\nh";
+        let edited = "new\na\nb\nc\nd\ne\nf\ng\nh";
         let shared = |sliding| {
             let mut recipe = recipe(Unit::Lines, 4, sliding);
-            let left = fingerprints(&mut recipe, before);
-            fingerprints(&mut recipe, after).iter().filter(|fprint| left.contains(fprint)).count()
+            let left = fingerprints(&mut recipe, original);
+            fingerprints(&mut recipe, edited).iter().filter(|fprint| left.contains(fprint)).count()
         };
         assert_eq!(shared(false), 0);
         assert_eq!(shared(true), 5);
@@ -263,9 +263,9 @@ mod tests {
         fn groups_of_lines_equal_joined_units(
             lines in prop::collection::vec("[ab]{1,3}", 1..30), count in 2u32..5, sliding: bool
         ) {
-            let got = fingerprints(&mut recipe(Unit::Lines, count, sliding), &lines.join("\n"));
+            let actual = fingerprints(&mut recipe(Unit::Lines, count, sliding), &lines.join("\n"));
             let n = count as usize;
-            let mut want: Vec<FPrint> = (0..lines.len())
+            let mut expected: Vec<FPrint> = (0..lines.len())
                 .filter(|start| if sliding { start + n <= lines.len() || *start == 0 } else { start % n == 0 })
                 .map(|start| {
                     let units: Vec<u64> = lines[start..lines.len().min(start + n)]
@@ -273,9 +273,9 @@ mod tests {
                     xxh3_64(bytemuck::cast_slice(&units))
                 })
                 .collect();
-            want.sort_unstable();
-            want.dedup();
-            prop_assert_eq!(got, want);
+            expected.sort_unstable();
+            expected.dedup();
+            prop_assert_eq!(actual, expected);
         }
     }
 }

@@ -130,34 +130,36 @@ mod tests {
     fn kept_lines(word: impl Fn(u64) -> String, between: &str, words: u64) -> f64 {
         use std::collections::BTreeSet;
         let edits = [(1, 1), (0, 2), (2, 0)];
-        let kept = (0..300u64).map(|seed| {
+        let fractions = (0..300u64).map(|seed| {
             let word = |number: u64| word(webtwin_base::ids::splitmix64(seed << 32 | number));
             let (out, put_in) = edits[seed as usize % 3];
             let at = 10 + seed % (words - 20);
-            let before: Vec<String> = (0..words).map(word).collect();
+            let original: Vec<String> = (0..words).map(word).collect();
             let new = (0..put_in).map(|number| word(words + number));
-            let after: Vec<String> = (0..at).map(word).chain(new).chain((at + out..words).map(word)).collect();
-            let of = |words: &[String]| -> BTreeSet<String> {
+            let edited: Vec<String> = (0..at).map(word).chain(new).chain((at + out..words).map(word)).collect();
+            let lines_of = |words: &[String]| -> BTreeSet<String> {
                 collect(|mut push| lines(&words.join(between), 80, &mut push)).into_iter().collect()
             };
-            let (before, after) = (of(&before), of(&after));
-            before.intersection(&after).count() as f64 / before.union(&after).count() as f64
+            let (original_lines, edited_lines) = (lines_of(&original), lines_of(&edited));
+            original_lines.intersection(&edited_lines).count() as f64
+                / original_lines.union(&edited_lines).count() as f64
         });
-        kept.sum::<f64>() / 300.0
+        fractions.sum::<f64>() / 300.0
     }
 
     #[test]
     fn edited_text_keeps_equally_many_lines_with_and_without_spaces() {
-        let characters = |first: u32, many: u64, count: u64| {
+        let characters = |first: u32, alphabet: u64, count: u64| {
             move |hash: u64| {
-                let one = |k| char::from_u32(first + (webtwin_base::ids::splitmix64(hash ^ k) % many) as u32).unwrap();
-                (0..count).map(one).collect::<String>()
+                let character =
+                    |k| char::from_u32(first + (webtwin_base::ids::splitmix64(hash ^ k) % alphabet) as u32).unwrap();
+                (0..count).map(character).collect::<String>()
             }
         };
         let letter = |hash: u64, k: u64| char::from(b'a' + (webtwin_base::ids::splitmix64(hash ^ k) % 26) as u8);
         let english = |hash: u64| (0..2 + hash % 8).map(|k| letter(hash, k)).collect::<String>();
         let english = kept_lines(english, " ", 130);
-        for (script, first, many, width) in [
+        for (script, first, alphabet, width) in [
             ("Chinese", 0x4e00, 4000, 2),
             ("Japanese", 0x3041, 80, 2),
             ("Thai", 0x0e01, 46, 1),
@@ -165,7 +167,7 @@ mod tests {
             ("Burmese", 0x1000, 33, 1),
         ] {
             // The same number of columns in words of that width, with nothing between them.
-            let other = kept_lines(characters(first, many, 6 / width), "", 130);
+            let other = kept_lines(characters(first, alphabet, 6 / width), "", 130);
             assert!(other > english - 0.03, "{script}: {other:.3} of lines, English {english:.3}");
             println!("{script}: {other:.3}, English {english:.3}");
         }

@@ -71,7 +71,7 @@ pub(super) fn take_out_what_fails<I: Iterator<Item = (ClusterId, Page)>>(
     parents: impl Fn(Page) -> I,
     settings: &ClusterSettings,
 ) -> Option<SimilarCluster> {
-    let mut taken_out = 0;
+    let mut removed_pages = 0;
     loop {
         let mut clusters: Vec<ClusterId> =
             collections.iter().flat_map(|c| c.members.iter().map(|member| member.0)).collect();
@@ -80,11 +80,12 @@ pub(super) fn take_out_what_fails<I: Iterator<Item = (ClusterId, Page)>>(
         let failing: BTreeSet<ClusterId> = clusters
             .into_iter()
             .filter(|&cluster| {
-                let with_page = collections.iter().filter_map(|c| c.page_of(cluster).map(|page| (c, page)));
-                let sets: Vec<Vec<ClusterId>> = with_page
+                let member_collections = collections.iter().filter_map(|c| c.page_of(cluster).map(|page| (c, page)));
+                let sets: Vec<Vec<ClusterId>> = member_collections
                     .map(|(collection, page)| {
-                        let inside = parents(page).filter(|parent| collection.members.binary_search(parent).is_ok());
-                        let mut set: Vec<ClusterId> = inside.map(|parent| parent.0).collect();
+                        let member_parents =
+                            parents(page).filter(|parent| collection.members.binary_search(parent).is_ok());
+                        let mut set: Vec<ClusterId> = member_parents.map(|parent| parent.0).collect();
                         set.sort_unstable();
                         set.dedup();
                         set
@@ -97,14 +98,14 @@ pub(super) fn take_out_what_fails<I: Iterator<Item = (ClusterId, Page)>>(
             break;
         }
         for collection in &mut collections {
-            let before = collection.members.len();
+            let previous_count = collection.members.len();
             collection.members.retain(|member| !failing.contains(&member.0));
-            taken_out += (before - collection.members.len()) as u32;
+            removed_pages += (previous_count - collection.members.len()) as u32;
         }
     }
     collections.retain(|collection| collection.members.len() >= settings.min_size as usize);
     collections.sort_unstable_by_key(PageCollection::first_page);
-    (collections.len() > 1).then_some(SimilarCluster { collections, taken_out, double: false })
+    (collections.len() > 1).then_some(SimilarCluster { collections, taken_out: removed_pages, double: false })
 }
 
 /// True if the pages of one trivial cluster satisfy Definition 5, "similar links": any two have
@@ -117,11 +118,11 @@ fn have_similar_parents(sets: &[Vec<ClusterId>], merge: MergeCondition) -> bool 
     if present.len() < sets.len() && merge == MergeCondition::Exact {
         return false;
     }
-    let has = |set: &[ClusterId], cluster: &ClusterId| set.binary_search(cluster).is_ok();
-    let meet = |x: &[ClusterId], y: &[ClusterId]| x.iter().any(|cluster| has(y, cluster));
+    let contains = |set: &[ClusterId], cluster: &ClusterId| set.binary_search(cluster).is_ok();
+    let meet = |x: &[ClusterId], y: &[ClusterId]| x.iter().any(|cluster| contains(y, cluster));
     // Usually all pages have a parent in common, which is quicker to find than a parent for each
     // two pages.
-    present[0].iter().any(|cluster| present.iter().all(|set| has(set, cluster)))
+    present[0].iter().any(|cluster| present.iter().all(|set| contains(set, cluster)))
         || present.iter().enumerate().all(|(at, x)| present[at + 1..].iter().all(|y| meet(x, y)))
 }
 
@@ -164,8 +165,8 @@ pub fn is_similar_cluster(
 ) -> bool {
     let extended = merge == MergeCondition::Extended;
     let parents = |collection: &PageCollection, page: Page| -> BTreeSet<ClusterId> {
-        let inside = |src: Page| collection.members.iter().any(|member| member.1 == src);
-        links.iter().filter(|&&(src, dst)| dst == page && inside(src)).map(|&(src, _)| labels[src]).collect()
+        let is_member = |src: Page| collection.members.iter().any(|member| member.1 == src);
+        links.iter().filter(|&&(src, dst)| dst == page && is_member(src)).map(|&(src, _)| labels[src]).collect()
     };
     let similar = |c1: &PageCollection, c2: &PageCollection| {
         let clusters = |c: &PageCollection| c.members.iter().map(|member| member.0).collect::<Vec<_>>();

@@ -18,7 +18,7 @@
 //!
 //! Links alone would match a page with its translation, which has the same place in its edition;
 //! text alone is what failed before. So each measure must reach a minimum ([`LINKS`], [`TEXT`]),
-//! and the sum of both must reach [`BOTH`]. The match must be one to one with a margin
+//! and the sum of both must reach [`MIN_SUM`]. The match must be one to one with a margin
 //! ([`MARGIN`]): each page must be the best match of the other, and better than any second one by
 //! the margin. And both pages must have the same name, that is, the last segment of the path in
 //! lower case and without its file extension. An equal name makes no pair, but this condition keeps
@@ -36,24 +36,24 @@ use bytemuck::{Pod, Zeroable};
 use webtwin_base::ids::{ClusterId, Number, Page};
 
 /// Value of the fraction 1, in millionths.
-pub const WHOLE: u32 = 1_000_000;
+pub const MILLION: u32 = 1_000_000;
 /// Minimum fraction of the smaller collection's pages that have copies in the other, in millionths.
 pub const COMMON: u32 = 400_000;
 /// Minimum number of trivial clusters that two collections have in common.
-pub const FEWEST: usize = 3;
+pub const MIN_COMMON: usize = 3;
 /// Minimum agreement of links, in millionths.
 pub const LINKS: u32 = 500_000;
 /// Minimum agreement of texts, in millionths.
 pub const TEXT: u32 = 150_000;
 /// Minimum sum of both agreements, in millionths.
-pub const BOTH: u32 = 950_000;
+pub const MIN_SUM: u32 = 950_000;
 /// Minimum difference between a match and any other match of either page, in millionths.
 pub const MARGIN: u32 = 100_000;
 /// Maximum number of pages of one name with a common link for the link to propose them. A link of
 /// more pages is part of a menu.
-const MOST: usize = 64;
+const MAX_SAME_NAME: usize = 64;
 /// Number of pages of candidates that a worker processes at a time.
-const AT_ONCE: usize = 1 << 20;
+const CANDIDATE_PAGES: usize = 1 << 20;
 
 /// A page of a collection. Rows order by collection, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -134,22 +134,22 @@ pub fn candidates(pages: &[ContextPage], links: &[[u32; 2]]) -> Vec<CandidatePai
         first += pages.len();
     }
     let links_of = LinksOf::new(&numbers, links, &collections, clusters);
-    let mut found = Vec::new();
-    let (mut is_common, mut having) = (vec![false; clusters], vec![0; 2 * clusters]);
+    let mut pairs = Vec::new();
+    let (mut is_common, mut link_counts) = (vec![false; clusters], vec![0; 2 * clusters]);
     for (at, left) in collections.iter().enumerate() {
         for right in &collections[at + 1..] {
             let common = in_both(&left.clusters, &right.clusters);
-            let least = left.pages.len().min(right.pages.len()) as u64 * u64::from(COMMON);
-            if common.len() >= FEWEST && common.len() as u64 * u64::from(WHOLE) >= least {
+            let min_common = left.pages.len().min(right.pages.len()) as u64 * u64::from(COMMON);
+            if common.len() >= MIN_COMMON && common.len() as u64 * u64::from(MILLION) >= min_common {
                 common.iter().for_each(|&cluster| is_common[cluster as usize] = true);
-                let alone = [left, right].map(|of| of.alone(&is_common, &links_of));
-                found.extend(agreeing(alone, &mut having));
+                let unmatched = [left, right].map(|of| of.unmatched_pages(&is_common, &links_of));
+                pairs.extend(agreeing(unmatched, &mut link_counts));
                 common.iter().for_each(|&cluster| is_common[cluster as usize] = false);
             }
         }
     }
-    found.sort_unstable();
-    found
+    pairs.sort_unstable();
+    pairs
 }
 
 /// Numbers the trivial clusters of pages. Returns the number of each page's cluster, and the number
@@ -159,8 +159,8 @@ fn numbers_of_clusters(pages: &[ContextPage]) -> (Vec<u32>, usize) {
     by_cluster.sort_unstable();
     let mut numbers = vec![0; pages.len()];
     let mut clusters = 0;
-    for of_cluster in by_cluster.chunk_by(|x, y| x.0 == y.0) {
-        of_cluster.iter().for_each(|&(_, page)| numbers[page as usize] = clusters);
+    for cluster_rows in by_cluster.chunk_by(|x, y| x.0 == y.0) {
+        cluster_rows.iter().for_each(|&(_, page)| numbers[page as usize] = clusters);
         clusters += 1;
     }
     (numbers, clusters as usize)
@@ -169,9 +169,9 @@ fn numbers_of_clusters(pages: &[ContextPage]) -> (Vec<u32>, usize) {
 /// Returns the intersection of two ascending lists.
 fn in_both(x: &[u32], y: &[u32]) -> Vec<u32> {
     let mut y = y.iter().peekable();
-    let is_in = |one: &&u32| {
-        while y.next_if(|other| other < one).is_some() {}
-        y.peek() == Some(one)
+    let is_in = |link: &&u32| {
+        while y.next_if(|other| other < link).is_some() {}
+        y.peek() == Some(link)
     };
     x.iter().filter(is_in).copied().collect()
 }
@@ -203,41 +203,41 @@ impl LinksOf {
             collections_with[cluster as usize] += 1;
         }
         let is_asked = |at: u32| (collections_with[numbers[at as usize] as usize] as usize) < collections.len();
-        let asked: Vec<bool> = (0..numbers.len() as u32).map(is_asked).collect();
+        let is_context: Vec<bool> = (0..numbers.len() as u32).map(is_asked).collect();
         let between = || links.iter().filter(|[from, to]| from != to);
         let mut ends = vec![0; numbers.len()];
-        for at in between().flatten().filter(|at| asked[**at as usize]) {
+        for at in between().flatten().filter(|at| is_context[**at as usize]) {
             ends[*at as usize] += 1;
         }
-        let mut all = 0;
+        let mut total = 0;
         for end in &mut ends {
-            all += std::mem::replace(end, all);
+            total += std::mem::replace(end, total);
         }
-        let mut links_of = vec![0; all];
-        let mut put = |at: u32, link| {
-            if asked[at as usize] {
+        let mut links_of = vec![0; total];
+        let mut put_link = |at: u32, link| {
+            if is_context[at as usize] {
                 links_of[ends[at as usize]] = link;
                 ends[at as usize] += 1;
             }
         };
         for &[from, to] in between() {
-            put(from, 2 * numbers[to as usize]);
-            put(to, 2 * numbers[from as usize] + 1);
+            put_link(from, 2 * numbers[to as usize]);
+            put_link(to, 2 * numbers[from as usize] + 1);
         }
         LinksOf { ends, links: links_of }
     }
 
     /// Returns the links of a page, given its index, in no order. Links to several pages of a
     /// cluster occur more than once.
-    fn of(&self, page: usize) -> &[Link] {
+    fn links_of_page(&self, page: usize) -> &[Link] {
         &self.links[if page == 0 { 0 } else { self.ends[page - 1] }..self.ends[page]]
     }
 }
 
 /// A page of one collection without a copy in another, with its links to pages that have a copy,
 /// ascending.
-struct Unmatched<'a> {
-    seen: &'a ContextPage,
+struct UnmatchedContext<'a> {
+    page: &'a ContextPage,
     links: Vec<Link>,
     /// Weight of each link, and in `weight` their sum.
     weights: Vec<u64>,
@@ -247,66 +247,66 @@ struct Unmatched<'a> {
 impl<'a> Collection<'a> {
     /// Returns all pages of the collection without a copy, with weights that are not set yet.
     /// `is_common` is true for the trivial clusters that both collections have.
-    fn alone(&self, is_common: &[bool], links_of: &LinksOf) -> Vec<Unmatched<'a>> {
-        let alone = self.numbers.iter().enumerate().filter(|(_, number)| !is_common[**number as usize]);
-        let with_links = alone.map(|(at, _)| {
-            let links = links_of.of(self.first + at).iter().filter(|&&link| is_common[link as usize / 2]);
+    fn unmatched_pages(&self, is_common: &[bool], links_of: &LinksOf) -> Vec<UnmatchedContext<'a>> {
+        let unmatched = self.numbers.iter().enumerate().filter(|(_, number)| !is_common[**number as usize]);
+        let linked_pages = unmatched.map(|(at, _)| {
+            let links = links_of.links_of_page(self.first + at).iter().filter(|&&link| is_common[link as usize / 2]);
             let mut links: Vec<Link> = links.copied().collect();
             links.sort_unstable();
             links.dedup();
-            Unmatched { seen: &self.pages[at], links, weights: Vec::new(), weight: 0 }
+            UnmatchedContext { page: &self.pages[at], links, weights: Vec::new(), weight: 0 }
         });
-        with_links.filter(|page| !page.links.is_empty()).collect()
+        linked_pages.filter(|page| !page.links.is_empty()).collect()
     }
 }
 
-/// Computes the weights of links from the number of pages that have each link. `having` must be all
-/// zero, and is all zero on return.
-fn weigh(pages: &mut [Unmatched<'_>], having: &mut [u32]) {
-    pages.iter().flat_map(|page| &page.links).for_each(|&link| having[link as usize] += 1);
+/// Computes the weights of links from the number of pages that have each link. `link_counts` must
+/// be all zero, and is all zero on return.
+fn weigh(pages: &mut [UnmatchedContext<'_>], link_counts: &mut [u32]) {
+    pages.iter().flat_map(|page| &page.links).for_each(|&link| link_counts[link as usize] += 1);
     for page in &mut *pages {
-        page.weights = page.links.iter().map(|&link| weight(having[link as usize])).collect();
+        page.weights = page.links.iter().map(|&link| weight(link_counts[link as usize])).collect();
         page.weight = page.weights.iter().sum();
     }
-    pages.iter().flat_map(|page| &page.links).for_each(|&link| having[link as usize] = 0);
+    pages.iter().flat_map(|page| &page.links).for_each(|&link| link_counts[link as usize] = 0);
 }
 
 /// Returns the pairs of pages of two collections whose links agree.
-fn agreeing([left, right]: [Vec<Unmatched<'_>>; 2], having: &mut [u32]) -> Vec<CandidatePair> {
+fn agreeing([left, right]: [Vec<UnmatchedContext<'_>>; 2], link_counts: &mut [u32]) -> Vec<CandidatePair> {
     let lefts = left.len();
-    let mut pages: Vec<Unmatched<'_>> = left.into_iter().chain(right).collect();
-    weigh(&mut pages, having);
+    let mut pages: Vec<UnmatchedContext<'_>> = left.into_iter().chain(right).collect();
+    weigh(&mut pages, link_counts);
     let (left, right) = pages.split_at(lefts);
     // Rows (name, link, page) of the right collection. A left page is compared only with pages that
     // share its name and a link, not with all pages.
-    let mut with: Vec<(u64, Link, u32)> = Vec::new();
+    let mut rows_by_name: Vec<(u64, Link, u32)> = Vec::new();
     for (page, at) in right.iter().zip(0..) {
-        with.extend(page.links.iter().map(|&link| (page.seen.name, link, at)));
+        rows_by_name.extend(page.links.iter().map(|&link| (page.page.name, link, at)));
     }
-    with.sort_unstable();
-    let mut inspected = vec![usize::MAX; right.len()];
-    let mut found = Vec::new();
+    rows_by_name.sort_unstable();
+    let mut last_inspected = vec![usize::MAX; right.len()];
+    let mut pairs = Vec::new();
     for (at, page) in left.iter().enumerate() {
-        let from = with.partition_point(|one| one.0 < page.seen.name);
-        let mut named = &with[from..];
+        let from = rows_by_name.partition_point(|one| one.0 < page.page.name);
+        let mut same_name = &rows_by_name[from..];
         for &link in &page.links {
-            named = &named[named.partition_point(|one| (one.0, one.1) < (page.seen.name, link))..];
-            let same = named.iter().take_while(|one| (one.0, one.1) == (page.seen.name, link));
+            same_name = &same_name[same_name.partition_point(|one| (one.0, one.1) < (page.page.name, link))..];
+            let matching = same_name.iter().take_while(|one| (one.0, one.1) == (page.page.name, link));
             // More than MOST pages share this link, so it is a menu's and would propose arbitrary
             // pairs.
-            if same.clone().nth(MOST).is_some() {
+            if matching.clone().nth(MAX_SAME_NAME).is_some() {
                 continue;
             }
-            for &(_, _, other) in same {
+            for &(_, _, other) in matching {
                 let other = other as usize;
-                if std::mem::replace(&mut inspected[other], at) == at {
+                if std::mem::replace(&mut last_inspected[other], at) == at {
                     continue;
                 }
                 let links = agreement(page, &right[other]);
                 if links >= LINKS {
-                    let (x, y) = (page.seen, right[other].seen);
+                    let (x, y) = (page.page, right[other].page);
                     let (x, y) = if x.page < y.page { (x, y) } else { (y, x) };
-                    found.push(CandidatePair {
+                    pairs.push(CandidatePair {
                         a: x.page,
                         b: y.page,
                         collections: [x.collection, y.collection],
@@ -315,29 +315,29 @@ fn agreeing([left, right]: [Vec<Unmatched<'_>>; 2], having: &mut [u32]) -> Vec<C
                 }
             }
             // No right page with this name has this link or a greater one.
-            if named.first().is_none_or(|one| one.0 != page.seen.name) {
+            if same_name.first().is_none_or(|one| one.0 != page.page.name) {
                 break;
             }
         }
     }
-    found
+    pairs
 }
 
 /// Returns the weight of the links that two pages have in common, divided by the weight of all
 /// their links, in millionths.
-fn agreement(x: &Unmatched<'_>, y: &Unmatched<'_>) -> u32 {
-    let mut others = y.links.iter().peekable();
+fn agreement(x: &UnmatchedContext<'_>, y: &UnmatchedContext<'_>) -> u32 {
+    let mut other_links = y.links.iter().peekable();
     let is_in_both = |(link, _): &(&Link, &u64)| {
-        while others.next_if(|other| other < link).is_some() {}
-        others.peek() == Some(link)
+        while other_links.next_if(|other| other < link).is_some() {}
+        other_links.peek() == Some(link)
     };
     let common: u64 = x.links.iter().zip(&x.weights).filter(is_in_both).map(|(_, weight)| weight).sum();
     share(common, x.weight + y.weight - common)
 }
 
-/// Returns a part of a whole in millionths, rounded down, and [`WHOLE`] if the whole is 0.
+/// Returns a part of a whole in millionths, rounded down, and [`MILLION`] if the whole is 0.
 pub fn share(part: u64, whole: u64) -> u32 {
-    if whole == 0 { WHOLE } else { (u128::from(part) * u128::from(WHOLE) / u128::from(whole)) as u32 }
+    if whole == 0 { MILLION } else { (u128::from(part) * u128::from(MILLION) / u128::from(whole)) as u32 }
 }
 
 /// Returns the indices of candidates that are the best by far for one of their pages, in no
@@ -350,7 +350,7 @@ pub fn share(part: u64, whole: u64) -> u32 {
 /// A sort of the worker's pages. Memory: 16 bytes for each of about a million pages at a time, and
 /// 4 for each candidate returned.
 pub fn best_by_far(candidates: &[CandidatePair], texts: &[u32], (index, peers): (usize, usize)) -> Vec<u32> {
-    best_by_far_in((2 * candidates.len() / peers).div_ceil(AT_ONCE).max(1), candidates, texts, (index, peers))
+    best_by_far_in((2 * candidates.len() / peers).div_ceil(CANDIDATE_PAGES).max(1), candidates, texts, (index, peers))
 }
 
 /// Computes the result of [`best_by_far`] with the pages processed in `parts` parts.
@@ -360,23 +360,23 @@ fn best_by_far_in(
     texts: &[u32],
     (index, peers): (usize, usize),
 ) -> Vec<u32> {
-    let mut found = Vec::new();
+    let mut winners = Vec::new();
     let mut sides: Vec<(Page, Page, Reverse<u32>, u32)> = Vec::new();
     for part in 0..parts {
         let is_here = |page: Page| page.index() % (parts * peers) == part * peers + index;
         sides.clear();
-        for ((at, of), text) in (0..).zip(candidates).zip(texts) {
-            let both = [(of.a, of.collections[1]), (of.b, of.collections[0])];
-            let here = both.into_iter().filter(|&(page, _)| is_here(page));
-            sides.extend(here.map(|(page, collection)| (page, collection, Reverse(of.links + text), at)));
+        for ((at, candidate), text) in (0..).zip(candidates).zip(texts) {
+            let sides_of_pair = [(candidate.a, candidate.collections[1]), (candidate.b, candidate.collections[0])];
+            let page_sides = sides_of_pair.into_iter().filter(|&(page, _)| is_here(page));
+            sides.extend(page_sides.map(|(page, collection)| (page, collection, Reverse(candidate.links + text), at)));
         }
         sides.sort_unstable();
         for side in sides.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)) {
             let (Reverse(best), second) = (side[0].2, side.get(1).map_or(0, |side| side.2.0));
-            found.extend((best - second >= MARGIN).then_some(side[0].3));
+            winners.extend((best - second >= MARGIN).then_some(side[0].3));
         }
     }
-    found
+    winners
 }
 
 /// Returns the candidates that are copies of each other, with the mean of both agreements in
@@ -389,10 +389,10 @@ pub fn one_to_one(candidates: &[CandidatePair], texts: &[u32], best: &[u32]) -> 
     // Number of pages (0 to 2) for which each candidate is the best by far.
     let mut best_of = vec![0u8; candidates.len()];
     best.iter().for_each(|&at| best_of[at as usize] += 1);
-    let all =
+    let totals =
         candidates.iter().zip(texts).zip(best_of).map(|((of, &text), best_of)| (of, text, of.links + text, best_of));
-    let found = all.filter(|&(_, text, sum, best_of)| text >= TEXT && sum >= BOTH && best_of == 2);
-    found.map(|(of, _, sum, _)| (*of, sum / 2)).collect()
+    let accepted = totals.filter(|&(_, text, sum, best_of)| text >= TEXT && sum >= MIN_SUM && best_of == 2);
+    accepted.map(|(of, _, sum, _)| (*of, sum / 2)).collect()
 }
 
 #[cfg(test)]
@@ -413,11 +413,11 @@ mod tests {
         };
         let size = |collection: Page| pages.iter().filter(|seen| seen.collection == collection).count();
         let cluster = |page: Page| pages.iter().find(|seen| seen.page == page).map(|seen| seen.cluster);
-        let mut found = Vec::new();
+        let mut pairs = Vec::new();
         for x in pages {
             for y in pages.iter().filter(|y| x.page < y.page && x.collection != y.collection && x.name == y.name) {
-                let (of_x, of_y) = (clusters(x.collection), clusters(y.collection));
-                let common: BTreeSet<ClusterId> = of_x.intersection(&of_y).copied().collect();
+                let (clusters_of_x, clusters_of_y) = (clusters(x.collection), clusters(y.collection));
+                let common: BTreeSet<ClusterId> = clusters_of_x.intersection(&clusters_of_y).copied().collect();
                 let smaller = size(x.collection).min(size(y.collection));
                 let mirrored = common.len() >= 3 && 10 * common.len() >= 4 * smaller;
                 if !mirrored || common.contains(&x.cluster) || common.contains(&y.cluster) {
@@ -426,22 +426,23 @@ mod tests {
                 let links_of = |page: Page| -> BTreeSet<Link> {
                     let to = links.iter().filter(|link| link.0 == page && link.1 != page).map(|link| (link.1, false));
                     let from = links.iter().filter(|link| link.1 == page && link.0 != page).map(|link| (link.0, true));
-                    let named = to.chain(from).filter_map(|(other, is_in)| Some((cluster(other)?, is_in)));
-                    named.filter(|link| common.contains(&link.0)).collect()
+                    let named_links = to.chain(from).filter_map(|(other, is_in)| Some((cluster(other)?, is_in)));
+                    named_links.filter(|link| common.contains(&link.0)).collect()
                 };
                 let weigh = |links: BTreeSet<Link>| -> u64 {
-                    let alone = pages.iter().filter(|seen| [x.collection, y.collection].contains(&seen.collection));
-                    let alone = alone.filter(|seen| !common.contains(&seen.cluster));
-                    let all: Vec<BTreeSet<Link>> = alone.map(|seen| links_of(seen.page)).collect();
-                    let having = |link: &Link| all.iter().filter(|links| links.contains(link)).count();
-                    links.iter().map(|link| 65536 / (having(link).ilog2() as u64 + 1).pow(2)).sum()
+                    let pages_of_pair =
+                        pages.iter().filter(|seen| [x.collection, y.collection].contains(&seen.collection));
+                    let unmatched = pages_of_pair.filter(|seen| !common.contains(&seen.cluster));
+                    let link_sets: Vec<BTreeSet<Link>> = unmatched.map(|seen| links_of(seen.page)).collect();
+                    let frequency = |link: &Link| link_sets.iter().filter(|links| links.contains(link)).count();
+                    links.iter().map(|link| 65536 / (frequency(link).ilog2() as u64 + 1).pow(2)).sum()
                 };
-                let (of_x, of_y) = (links_of(x.page), links_of(y.page));
-                let part = weigh(of_x.intersection(&of_y).copied().collect());
-                let whole = weigh(of_x.union(&of_y).copied().collect());
+                let (links_of_x, links_of_y) = (links_of(x.page), links_of(y.page));
+                let part = weigh(links_of_x.intersection(&links_of_y).copied().collect());
+                let whole = weigh(links_of_x.union(&links_of_y).copied().collect());
                 if part > 0 && 2 * part >= whole {
                     let links = (1_000_000 * part / whole) as u32;
-                    found.push(CandidatePair {
+                    pairs.push(CandidatePair {
                         a: x.page,
                         b: y.page,
                         collections: [x.collection, y.collection],
@@ -450,8 +451,8 @@ mod tests {
                 }
             }
         }
-        found.sort_unstable();
-        found
+        pairs.sort_unstable();
+        pairs
     }
 
     proptest! {
@@ -460,10 +461,10 @@ mod tests {
             clusters in prop::collection::vec(0u32..9, 24), names in prop::collection::vec(0u64..3, 24),
             links in prop::collection::btree_set((0u32..8, 0u32..8, 0u32..3), 0..60),
         ) {
-            let seen = |page: u32| ContextPage {
+            let page_seen = |page: u32| ContextPage {
                 collection: Page(page / 8 * 8), page: Page(page), cluster: ClusterId(clusters[page as usize]), name: names[page as usize]
             };
-            let pages: Vec<ContextPage> = (0..24).map(seen).collect();
+            let pages: Vec<ContextPage> = (0..24).map(page_seen).collect();
             let links: Vec<(Page, Page)> = links.iter().map(|&(src, dst, of)| (Page(8 * of + src), Page(8 * of + dst))).collect();
             // The index of a page is its number.
             let places: Vec<[u32; 2]> = links.iter().rev().map(|(src, dst)| [src.0, dst.0]).collect();
@@ -477,19 +478,19 @@ mod tests {
             let candidate = |(&(a, b), &(links, _)): (&(u32, u32), &(u32, u32))| CandidatePair {
                 a: Page(a), b: Page(b), collections: [Page(0), Page(6)], links: links * 100_000
             };
-            let all: Vec<CandidatePair> = pairs.iter().map(candidate).collect();
+            let candidates: Vec<CandidatePair> = pairs.iter().map(candidate).collect();
             let texts: Vec<u32> = pairs.values().map(|&(_, text)| text * 100_000).collect();
-            let sum = |at: usize| all[at].links + texts[at];
+            let sum = |at: usize| candidates[at].links + texts[at];
             let meet = |x: &CandidatePair, y: &CandidatePair| x.a == y.a || x.b == y.b;
-            let want = (0..all.len()).filter(|&at| {
-                let others = (0..all.len()).filter(|&other| other != at && meet(&all[at], &all[other]));
-                texts[at] >= 150_000 && sum(at) >= 950_000 && others.clone().all(|other| sum(at) >= sum(other) + 100_000)
+            let accepted = (0..candidates.len()).filter(|&at| {
+                let rivals = (0..candidates.len()).filter(|&other| other != at && meet(&candidates[at], &candidates[other]));
+                texts[at] >= 150_000 && sum(at) >= 950_000 && rivals.clone().all(|other| sum(at) >= sum(other) + 100_000)
             });
-            let want: Vec<_> = want.map(|at| (all[at], sum(at) / 2)).collect();
+            let expected: Vec<_> = accepted.map(|at| (candidates[at], sum(at) / 2)).collect();
             for (parts, peers) in [(1, 1), (3, 1), (1, 3), (2, 2)] {
                 let best: Vec<u32> =
-                    (0..peers).flat_map(|index| best_by_far_in(parts, &all, &texts, (index, peers))).collect();
-                prop_assert_eq!(&one_to_one(&all, &texts, &best), &want);
+                    (0..peers).flat_map(|index| best_by_far_in(parts, &candidates, &texts, (index, peers))).collect();
+                prop_assert_eq!(&one_to_one(&candidates, &texts, &best), &expected);
             }
         }
     }

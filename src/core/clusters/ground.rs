@@ -38,14 +38,14 @@ impl<'a> ClusterPlaces<'a> {
         let number = |page: &PiecePage| clusters.partition_point(|&cluster| cluster < page.cluster) as u32;
         let cluster: Vec<u32> = pages.iter().map(number).collect();
         let (mut piece, mut starts) = (Vec::with_capacity(pages.len()), vec![0]);
-        for of_piece in pages.chunk_by(|x, y| x.piece == y.piece) {
-            piece.resize(piece.len() + of_piece.len(), starts.len() as u32 - 1);
+        for piece_pages in pages.chunk_by(|x, y| x.piece == y.piece) {
+            piece.resize(piece.len() + piece_pages.len(), starts.len() as u32 - 1);
             starts.push(piece.len());
         }
         let mut ground = ClusterPlaces { pages, cluster, clusters: clusters.len(), piece, starts, links: Vec::new() };
         // Two stable counting sorts: by the larger number, then by the smaller one.
-        let by_larger = counted(links, ground.clusters, |link| ground.ends(link).1);
-        ground.links = counted(&by_larger, ground.clusters, |link| ground.ends(link).0);
+        let by_larger = sorted_by_key(links, ground.clusters, |link| ground.ends(link).1);
+        ground.links = sorted_by_key(&by_larger, ground.clusters, |link| ground.ends(link).0);
         ground
     }
 
@@ -63,8 +63,8 @@ impl<'a> ClusterPlaces<'a> {
     /// Returns the number of pieces in which each trivial cluster has pages.
     pub(super) fn copies(&self) -> Vec<u32> {
         let mut copies = vec![0; self.clusters];
-        for of_piece in self.starts.windows(2) {
-            let clusters = &self.cluster[of_piece[0]..of_piece[1]];
+        for piece_bounds in self.starts.windows(2) {
+            let clusters = &self.cluster[piece_bounds[0]..piece_bounds[1]];
             clusters.chunk_by(|x, y| x == y).for_each(|alike| copies[alike[0] as usize] += 1);
         }
         copies
@@ -72,15 +72,15 @@ impl<'a> ClusterPlaces<'a> {
 }
 
 /// Sorts links stably by a key below `keys`, by counting.
-fn counted(links: &[[u32; 2]], keys: usize, key: impl Fn([u32; 2]) -> u32) -> Vec<[u32; 2]> {
+fn sorted_by_key(links: &[[u32; 2]], keys: usize, key: impl Fn([u32; 2]) -> u32) -> Vec<[u32; 2]> {
     let mut next = vec![0u32; keys + 1];
     links.iter().for_each(|&link| next[key(link) as usize + 1] += 1);
     (0..keys).for_each(|at| next[at + 1] += next[at]);
-    let mut moved = vec![[0; 2]; links.len()];
+    let mut sorted_links = vec![[0; 2]; links.len()];
     for &link in links {
         let next = &mut next[key(link) as usize];
-        moved[*next as usize] = link;
+        sorted_links[*next as usize] = link;
         *next += 1;
     }
-    moved
+    sorted_links
 }

@@ -111,16 +111,16 @@ pub fn grow(component: &Component<'_>, settings: &ClusterSettings) -> Vec<Simila
 
     let collection_of = vec![None; pages.len()];
     let mut growth = Growth { pages, starts, out, into, position, collection_of, host_of: Vec::new(), settings };
-    let mut placed = vec![false; clusters.len()];
-    let mut found = Vec::new();
+    let mut is_placed = vec![false; clusters.len()];
+    let mut similar = Vec::new();
     for start in order {
         // A cluster that an earlier start has reached is placed already and founds no collections.
-        if placed[start] {
+        if is_placed[start] {
             continue;
         }
         let first_collection = growth.host_of.len() as u32;
         growth.found_collections(start);
-        placed[start] = true;
+        is_placed[start] = true;
         let mut queue = VecDeque::from([start]);
         while let Some(ri) = queue.pop_front() {
             for (&rj, forward) in
@@ -128,15 +128,15 @@ pub fn grow(component: &Component<'_>, settings: &ClusterSettings) -> Vec<Simila
             {
                 // If a join fails under `Exact`, rj may still be joined along another edge, or
                 // become a start later.
-                if !placed[rj] && growth.join(ri, rj, forward) {
-                    placed[rj] = true;
+                if !is_placed[rj] && growth.join(ri, rj, forward) {
+                    is_placed[rj] = true;
                     queue.push_back(rj);
                 }
             }
         }
-        found.extend(growth.similar_cluster(first_collection));
+        similar.extend(growth.similar_cluster(first_collection));
     }
-    found
+    similar
 }
 
 impl Growth<'_> {
@@ -211,24 +211,24 @@ impl Growth<'_> {
         }
         let links = |page: Page| {
             let at = self.at(page);
-            let own = self.collection_of[at];
-            self.into[at].iter().filter(move |&&src| self.collection_of[src as usize] == own).map(|&src| {
+            let own_collection = self.collection_of[at];
+            self.into[at].iter().filter(move |&&src| self.collection_of[src as usize] == own_collection).map(|&src| {
                 let src = &self.pages[src as usize];
                 (src.cluster, src.page)
             })
         };
-        let mut found = take_out_what_fails(collections, links, self.settings)?;
-        for collection in &mut found.collections {
+        let mut similar_cluster = take_out_what_fails(collections, links, self.settings)?;
+        for collection in &mut similar_cluster.collections {
             let root = collection.members.iter().map(|&(_, page)| page).max_by_key(|&page| {
-                let inside = links(page).filter(|parent| collection.members.binary_search(parent).is_ok()).count();
-                (self.pages[self.at(page)].links_from_elsewhere, inside, Reverse(page))
+                let inner_links = links(page).filter(|parent| collection.members.binary_search(parent).is_ok()).count();
+                (self.pages[self.at(page)].links_from_elsewhere, inner_links, Reverse(page))
             });
             collection.root = root.expect("a collection has a page");
             collection.host = self.pages[self.at(collection.root)].host;
             let linked = collection.members.iter().map(|member| self.pages[self.at(member.1)].links_from_elsewhere);
             collection.links_from_elsewhere = linked.map(u64::from).sum();
         }
-        Some(found)
+        Some(similar_cluster)
     }
 
     fn at(&self, page: Page) -> usize {
@@ -288,8 +288,8 @@ pub fn similar_clusters(
     }
     let mut pages: Vec<ClusterPage> = Page::first(labels.len())
         .filter(|&page| {
-            let alone = settings.min_size == 1 && pages_of[labels[page]] > 1;
-            merged[component_of(page)] > 1 || alone
+            let is_duplicated = settings.min_size == 1 && pages_of[labels[page]] > 1;
+            merged[component_of(page)] > 1 || is_duplicated
         })
         .map(|page| ClusterPage {
             component: component_of(page),
@@ -300,15 +300,15 @@ pub fn similar_clusters(
         })
         .collect();
     pages.sort_unstable();
-    let mut found = Vec::new();
+    let mut similar = Vec::new();
     for pages in pages.chunk_by(|x, y| x.component == y.component) {
-        let here = |page: Page| component_of(page) == pages[0].component;
-        let links: Vec<_> = links.iter().copied().filter(|&(src, dst)| here(src) && here(dst)).collect();
+        let is_here = |page: Page| component_of(page) == pages[0].component;
+        let links: Vec<_> = links.iter().copied().filter(|&(src, dst)| is_here(src) && is_here(dst)).collect();
         let edges: Vec<_> = edges.iter().copied().filter(|&(ri, _)| component[ri] == pages[0].component).collect();
-        found.extend(grow(&Component { pages, edges: &edges, links: &links }, settings));
+        similar.extend(grow(&Component { pages, edges: &edges, links: &links }, settings));
     }
-    found.sort_unstable_by_key(SimilarCluster::id);
-    found
+    similar.sort_unstable_by_key(SimilarCluster::id);
+    similar
 }
 
 #[cfg(test)]
@@ -329,9 +329,9 @@ mod tests {
         let links = [(Page(0), Page(1)), (Page(2), Page(3))];
         assert!(similar_clusters(&labels, &hosts, &links, &exact()).is_empty());
         let free = ClusterSettings { single_site: false, ..exact() };
-        let found = similar_clusters(&labels, &hosts, &links, &free);
+        let similar = similar_clusters(&labels, &hosts, &links, &free);
         let members = |at: usize| {
-            found[0].collections[at].members.iter().map(|&(cluster, page)| (cluster.0, page.0)).collect::<Vec<_>>()
+            similar[0].collections[at].members.iter().map(|&(cluster, page)| (cluster.0, page.0)).collect::<Vec<_>>()
         };
         assert_eq!([members(0), members(1)], [[(0, 0), (1, 1)], [(0, 2), (1, 3)]]);
     }
@@ -353,12 +353,12 @@ mod tests {
                 labels.iter().map(|l| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32)).collect();
             let links: Vec<_> = links.into_iter().filter(|(x, y)| x != y).collect();
             let settings = ClusterSettings { merge, single_site, min_size: 1, ..exact() };
-            let found = similar_clusters(&labels, &hosts, &links, &settings);
-            let mut seen = std::collections::BTreeSet::new();
-            for cluster in &found {
+            let similar = similar_clusters(&labels, &hosts, &links, &settings);
+            let mut pages_seen = std::collections::BTreeSet::new();
+            for cluster in &similar {
                 prop_assert!(cluster.collections.len() > 1);
                 for collection in &cluster.collections {
-                    prop_assert!(collection.members.iter().all(|&(_, page)| seen.insert(page)), "a page in two collections");
+                    prop_assert!(collection.members.iter().all(|&(_, page)| pages_seen.insert(page)), "a page in two collections");
                     prop_assert!(!single_site || collection.members.iter().all(|m| hosts[m.1] == collection.host));
                 }
                 prop_assert!(is_similar_cluster(&cluster.collections, &labels, &links, merge));

@@ -49,11 +49,11 @@ impl CollectionContent {
         self.add([1, from.smallest().0, to.smallest().0]);
     }
 
-    fn add(&mut self, what: [u32; 3]) {
-        *self += CollectionContent::of(xxh3_128(bytemuck::cast_slice(&what.map(u32::to_le))));
+    fn add(&mut self, words: [u32; 3]) {
+        *self += CollectionContent::from_sum(xxh3_128(bytemuck::cast_slice(&words.map(u32::to_le))));
     }
 
-    fn of(sum: u128) -> CollectionContent {
+    fn from_sum(sum: u128) -> CollectionContent {
         CollectionContent([(sum >> 64) as u64, sum as u64])
     }
 
@@ -64,7 +64,7 @@ impl CollectionContent {
 
 impl AddAssign for CollectionContent {
     fn add_assign(&mut self, other: CollectionContent) {
-        *self = CollectionContent::of(self.sum().wrapping_add(other.sum()));
+        *self = CollectionContent::from_sum(self.sum().wrapping_add(other.sum()));
     }
 }
 
@@ -80,10 +80,10 @@ mod tests {
     /// each page to one with the same text, such that two pages are linked exactly if the pages
     /// they map to are.
     fn are_identical(pages: [&[(ClusterId, Page)]; 2], texts: &[Page], links: &[(Page, Page)]) -> bool {
-        let [ours, theirs] = pages;
+        let [own_members, other_members] = pages;
         let mapped = |page: Page| {
-            let cluster = ours.iter().find(|member| member.1 == page)?.0;
-            Some(theirs.iter().find(|member| member.0 == cluster)?.1)
+            let cluster = own_members.iter().find(|member| member.1 == page)?.0;
+            Some(other_members.iter().find(|member| member.0 == cluster)?.1)
         };
         let within = |pages: &[(ClusterId, Page)]| -> BTreeSet<(Page, Page)> {
             let is_in = |page: Page| pages.iter().any(|member| member.1 == page);
@@ -91,8 +91,10 @@ mod tests {
         };
         let same_text = |&(_, page): &(ClusterId, Page)| mapped(page).is_some_and(|other| texts[other] == texts[page]);
         let mapped_links: Option<BTreeSet<_>> =
-            within(ours).into_iter().map(|(from, to)| Some((mapped(from)?, mapped(to)?))).collect();
-        ours.len() == theirs.len() && ours.iter().all(same_text) && mapped_links == Some(within(theirs))
+            within(own_members).into_iter().map(|(from, to)| Some((mapped(from)?, mapped(to)?))).collect();
+        own_members.len() == other_members.len()
+            && own_members.iter().all(same_text)
+            && mapped_links == Some(within(other_members))
     }
 
     proptest! {
@@ -115,19 +117,19 @@ mod tests {
             let mut texts: Vec<Page> = (0..8).map(Page).collect();
             let mut collections = [Vec::new(), Vec::new()];
             for (cluster, (is_there, is_same)) in members.iter().enumerate() {
-                for of in 0..2 {
-                    if is_there[of] || mirrored {
-                        collections[of].push((ClusterId(cluster as u32), page(of, cluster)));
+                for collection in 0..2 {
+                    if is_there[collection] || mirrored {
+                        collections[collection].push((ClusterId(cluster as u32), page(collection, cluster)));
                     }
                 }
                 if is_same[0] || is_same[1] {
                     texts[page(1, cluster)] = page(0, cluster);
                 }
             }
-            let contents = [0, 1].map(|of: usize| {
+            let contents = [0, 1].map(|collection: usize| {
                 let mut content = CollectionContent::default();
-                let cluster = |page: Page| collections[of].iter().find(|member| member.1 == page).map(|member| member.0);
-                collections[of].iter().for_each(|&(cluster, page)| content.page(cluster, texts[page]));
+                let cluster = |page: Page| collections[collection].iter().find(|member| member.1 == page).map(|member| member.0);
+                collections[collection].iter().for_each(|&(cluster, page)| content.page(cluster, texts[page]));
                 for &(from, to) in &links {
                     if let (Some(from), Some(to)) = (cluster(from), cluster(to)) {
                         content.link(from, to);

@@ -83,13 +83,13 @@ pub struct LinkSummary {
 pub fn link_summary(links: &mut [ClusterLink], pages: impl Fn(ClusterId) -> u32) -> Vec<LinkSummary> {
     // Sorts by the key of the rows first, as a single number. The second sort then has few links
     // between two clusters.
-    let both = |x: u32, y: u32| u64::from(x) << 32 | u64::from(y);
-    links.sort_unstable_by_key(|link| both(link.src_cluster.0, link.dst_cluster.0));
+    let pair_key = |x: u32, y: u32| u64::from(x) << 32 | u64::from(y);
+    links.sort_unstable_by_key(|link| pair_key(link.src_cluster.0, link.dst_cluster.0));
     let mut destinations = Vec::new();
     links
         .chunk_by_mut(|x, y| (x.src_cluster, x.dst_cluster) == (y.src_cluster, y.dst_cluster))
         .map(|between| {
-            between.sort_unstable_by_key(|link| both(link.src.0, link.dst.0));
+            between.sort_unstable_by_key(|link| pair_key(link.src.0, link.dst.0));
             let ClusterLink { src_cluster, dst_cluster, .. } = between[0];
             destinations.clear();
             destinations.extend(between.iter().map(|link| link.dst));
@@ -136,8 +136,8 @@ pub fn cluster_links(
     let has_copies = |cluster: ClusterId| sizes[cluster] > 1;
     let link = |&(src, dst): &(Page, Page)| {
         let (src_cluster, dst_cluster) = (labels[src], labels[dst]);
-        let here = hosts[src] == hosts[dst] && has_copies(dst_cluster);
-        let counts = src_cluster != dst_cluster && has_copies(src_cluster) && (here || !single_site);
+        let is_same_host = hosts[src] == hosts[dst] && has_copies(dst_cluster);
+        let counts = src_cluster != dst_cluster && has_copies(src_cluster) && (is_same_host || !single_site);
         counts.then_some(ClusterLink { src_cluster, dst_cluster, src, dst })
     };
     links.iter().filter_map(link).collect()
@@ -167,7 +167,7 @@ mod tests {
                 .map(|&(src, dst)| ClusterLink { src_cluster: cluster(src), dst_cluster: cluster(dst), src, dst })
                 .rev()
                 .collect();
-            let mut want = Vec::new();
+            let mut expected = Vec::new();
             for i in (0..12).step_by(3).map(ClusterId) {
                 for j in (0..12).step_by(3).map(ClusterId).filter(|&j| j != i) {
                     let between: Vec<_> =
@@ -175,11 +175,11 @@ mod tests {
                     let s = between.iter().map(|link| link.0).collect::<BTreeSet<_>>().len() as u32;
                     let d = between.iter().map(|link| link.1).collect::<BTreeSet<_>>().len() as u32;
                     if s > 0 {
-                        want.push(LinkSummary { src_cluster: i, dst_cluster: j, a: 3, b: 3, s, d });
+                        expected.push(LinkSummary { src_cluster: i, dst_cluster: j, a: 3, b: 3, s, d });
                     }
                 }
             }
-            prop_assert_eq!(link_summary(&mut rows, |_| 3), want);
+            prop_assert_eq!(link_summary(&mut rows, |_| 3), expected);
         }
     }
 }

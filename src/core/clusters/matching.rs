@@ -83,13 +83,13 @@ mod tests {
     use super::*;
 
     /// Returns the size of a largest matching, by exhaustive search.
-    fn largest(candidates: &[(u32, u32)], used: u32) -> usize {
+    fn largest(candidates: &[(u32, u32)], used_right: u32) -> usize {
         match candidates.split_first() {
             None => 0,
-            Some((&(left, right), rest)) => {
+            Some((&(left, right), tail)) => {
                 let bits = 1 << left | 1 << (right + 8);
-                let with = if used & bits == 0 { 1 + largest(rest, used | bits) } else { 0 };
-                with.max(largest(rest, used))
+                let with_first = if used_right & bits == 0 { 1 + largest(tail, used_right | bits) } else { 0 };
+                with_first.max(largest(tail, used_right))
             }
         }
     }

@@ -21,10 +21,10 @@ use std::collections::HashMap;
 use webtwin_base::ids::Page;
 use webtwin_job::AttachmentRule;
 
-/// Bits of a link direction: `OUT` for links out of a page, `INTO`, the next bit, for links to the
-/// page.
-const OUT: u8 = 1;
-const INTO: u8 = 2;
+/// Bits of a link direction: `LINK_OUT` for links out of a page, `LINK_IN`, the next bit, for links
+/// to the page.
+const LINK_OUT: u8 = 1;
+const LINK_IN: u8 = 2;
 
 /// Returns the pages that belong to collections without being members, ascending, each with its
 /// collection.
@@ -53,7 +53,8 @@ pub fn nearby_pages(
     collection: impl Fn(Page) -> Option<Page>,
     attach: AttachmentRule,
 ) -> Vec<(Page, Page)> {
-    let mut ways: Vec<(Page, Page, u8)> = links.iter().flat_map(|&(x, y)| [(x, y, OUT), (y, x, INTO)]).collect();
+    let mut ways: Vec<(Page, Page, u8)> =
+        links.iter().flat_map(|&(x, y)| [(x, y, LINK_OUT), (y, x, LINK_IN)]).collect();
     ways.sort_unstable();
     let linked: Vec<(Page, Page, u8)> = ways
         .chunk_by(|x, y| (x.0, x.1) == (y.0, y.1))
@@ -62,31 +63,31 @@ pub fn nearby_pages(
         .collect();
     let pages: Vec<&[(Page, Page, u8)]> = linked.chunk_by(|x, y| x.0 == y.0).collect();
     let at = |page: Page| pages.partition_point(|rows| rows[0].0 < page);
-    let totals: Vec<Linked> =
-        pages.iter().map(|rows| rows.iter().fold(Linked::default(), |all, row| all.and(row.2))).collect();
-    let most = |count: &Linked, all: &Linked| match attach {
+    let totals: Vec<LinkCounts> =
+        pages.iter().map(|rows| rows.iter().fold(LinkCounts::default(), |all, row| all.and(row.2))).collect();
+    let is_majority = |count: &LinkCounts, total: &LinkCounts| match attach {
         AttachmentRule::None => false,
-        AttachmentRule::BreakPoints => 2 * count.out > all.out && 2 * count.into > all.into,
-        AttachmentRule::Nearby => 2 * count.either > all.either,
+        AttachmentRule::BreakPoints => 2 * count.out > total.out && 2 * count.into > total.into,
+        AttachmentRule::Nearby => 2 * count.either > total.either,
     };
 
     let mut near: HashMap<Page, Page> = HashMap::new();
-    let mut counts: HashMap<(Page, Page), Linked> = HashMap::new();
+    let mut counts: HashMap<(Page, Page), LinkCounts> = HashMap::new();
     // Spreads from the members outwards. A page is tested again only when one of its neighbours
     // gains a collection, so each link is counted once in each direction.
-    let placed = pages.iter().filter_map(|rows| Some((rows[0].0, collection(rows[0].0)?)));
-    let mut reached: Vec<(Page, Page)> = placed.collect();
-    while let Some((page, of)) = reached.pop() {
+    let collection_pages = pages.iter().filter_map(|rows| Some((rows[0].0, collection(rows[0].0)?)));
+    let mut frontier: Vec<(Page, Page)> = collection_pages.collect();
+    while let Some((page, collection_id)) = frontier.pop() {
         for &(_, other, ways) in pages[at(page)] {
             if collection(other).is_some() || near.contains_key(&other) {
                 continue;
             }
-            let count = counts.entry((other, of)).or_default();
+            let count = counts.entry((other, collection_id)).or_default();
             // A link out of this page is a link into the other one, so the direction bits swap.
-            *count = count.and(ways >> 1 | (ways & OUT) << 1);
-            if most(count, &totals[at(other)]) {
-                near.insert(other, of);
-                reached.push((other, of));
+            *count = count.and(ways >> 1 | (ways & LINK_OUT) << 1);
+            if is_majority(count, &totals[at(other)]) {
+                near.insert(other, collection_id);
+                frontier.push((other, collection_id));
             }
         }
     }
@@ -97,18 +98,18 @@ pub fn nearby_pages(
 
 /// Numbers of the pages that a page links to, that link to it, and that do either.
 #[derive(Debug, Clone, Copy, Default)]
-struct Linked {
+struct LinkCounts {
     out: usize,
     into: usize,
     either: usize,
 }
 
-impl Linked {
+impl LinkCounts {
     /// Returns the counts with one more page, linked in the given directions.
-    fn and(self, ways: u8) -> Linked {
-        Linked {
-            out: self.out + usize::from(ways & OUT != 0),
-            into: self.into + usize::from(ways & INTO != 0),
+    fn and(self, ways: u8) -> LinkCounts {
+        LinkCounts {
+            out: self.out + usize::from(ways & LINK_OUT != 0),
+            into: self.into + usize::from(ways & LINK_IN != 0),
             either: self.either + 1,
         }
     }
@@ -129,17 +130,18 @@ mod tests {
         let mut near: BTreeMap<Page, Page> = BTreeMap::new();
         for _ in collections {
             for page in Page::first(collections.len()).filter(|&page| collections[page].is_none()) {
-                for of in Page::first(3) {
-                    let belongs = |other: &&Page| collections[**other].or(near.get(*other).copied()) == Some(of);
-                    let most = |pages: &BTreeSet<Page>| 2 * pages.iter().filter(belongs).count() > pages.len();
+                for collection in Page::first(3) {
+                    let belongs =
+                        |other: &&Page| collections[**other].or(near.get(*other).copied()) == Some(collection);
+                    let is_majority = |pages: &BTreeSet<Page>| 2 * pages.iter().filter(belongs).count() > pages.len();
                     let (out, into): (BTreeSet<Page>, BTreeSet<Page>) = (out(page), into(page));
                     let belongs = match attach {
                         AttachmentRule::None => false,
-                        AttachmentRule::BreakPoints => most(&out) && most(&into),
-                        AttachmentRule::Nearby => most(&out.union(&into).copied().collect()),
+                        AttachmentRule::BreakPoints => is_majority(&out) && is_majority(&into),
+                        AttachmentRule::Nearby => is_majority(&out.union(&into).copied().collect()),
                     };
                     if belongs {
-                        near.insert(page, of);
+                        near.insert(page, collection);
                     }
                 }
             }
@@ -147,8 +149,8 @@ mod tests {
         near.into_iter().collect()
     }
 
-    fn page(below: u32) -> impl Strategy<Value = Page> {
-        (0..below).prop_map(Page)
+    fn page(bound: u32) -> impl Strategy<Value = Page> {
+        (0..bound).prop_map(Page)
     }
 
     proptest! {
@@ -158,14 +160,14 @@ mod tests {
             collections in prop::collection::vec(prop::option::of(page(3)), 12),
             attach in prop::sample::select(vec![AttachmentRule::None, AttachmentRule::BreakPoints, AttachmentRule::Nearby]),
         ) {
-            let found = nearby_pages(&links, |page| collections[page], attach);
-            prop_assert_eq!(&found, &reference(&links, &collections, attach));
+            let near_pages = nearby_pages(&links, |page| collections[page], attach);
+            prop_assert_eq!(&near_pages, &reference(&links, &collections, attach));
             let backwards: Vec<_> = links.iter().rev().copied().collect();
-            prop_assert_eq!(&found, &nearby_pages(&backwards, |page| collections[page], attach));
+            prop_assert_eq!(&near_pages, &nearby_pages(&backwards, |page| collections[page], attach));
             // Links between members attach nothing.
             let is_member = |page: Page| collections[page].is_some();
-            let others: Vec<_> = links.iter().filter(|link| !is_member(link.0) || !is_member(link.1)).copied().collect();
-            prop_assert_eq!(found, nearby_pages(&others, |page| collections[page], attach));
+            let outside_links: Vec<_> = links.iter().filter(|link| !is_member(link.0) || !is_member(link.1)).copied().collect();
+            prop_assert_eq!(near_pages, nearby_pages(&outside_links, |page| collections[page], attach));
         }
     }
 
@@ -174,7 +176,7 @@ mod tests {
         // h is the home page of the host: it links to a page of the collection, and to two that are
         // not in it.
         let [p, h, x, y] = [0, 1, 2, 3].map(Page);
-        let (links, of) = ([(h, p), (h, x), (h, y), (x, y)], |page| (page == p).then_some(Page(7)));
-        assert_eq!(nearby_pages(&links, of, AttachmentRule::Nearby), []);
+        let (links, collection_of) = ([(h, p), (h, x), (h, y), (x, y)], |page| (page == p).then_some(Page(7)));
+        assert_eq!(nearby_pages(&links, collection_of, AttachmentRule::Nearby), []);
     }
 }

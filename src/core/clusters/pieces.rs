@@ -17,7 +17,7 @@ use webtwin_base::ids::{ClusterId, Page, PieceId, SimilarClusterId};
 
 /// Inverse of the maximum doubled fraction: when two pieces are joined, at most one of this number
 /// of pages of the smaller piece may be doubled in the larger.
-const DOUBLED: usize = 5;
+const DOUBLED_DIVISOR: usize = 5;
 
 /// Links between pages of one host.
 #[derive(Debug, Clone, Copy)]
@@ -81,9 +81,9 @@ pub fn by_place(links: &[(Page, Page)]) -> (Vec<Page>, Vec<[u32; 2]>) {
 /// ```
 pub fn grow_pieces(links: &HostLinks<'_>, cluster: impl Fn(Page) -> ClusterId) -> Vec<(Page, PieceId)> {
     let HostLinks { pages, ends } = *links;
-    let mut joined = UnionFind::new(pages.len());
-    ends.iter().for_each(|&[src, dst]| _ = joined.union(src, dst));
-    let component = joined.labels();
+    let mut union = UnionFind::new(pages.len());
+    ends.iter().for_each(|&[src, dst]| _ = union.union(src, dst));
+    let component = union.labels();
     let clusters: Vec<ClusterId> = pages.iter().map(|&page| cluster(page)).collect();
     let host = Host { component: &component, clusters: &clusters, ends };
     let contested = host.contested();
@@ -122,31 +122,31 @@ impl Host<'_> {
     /// all other pages.
     fn grow(&self, contested: &[bool]) -> Vec<u32> {
         let pages = self.clusters.len();
-        let in_contested = |page: u32| contested[self.component[page as usize] as usize];
+        let is_contested = |page: u32| contested[self.component[page as usize] as usize];
         let mut degree = vec![0usize; pages];
         let mut linked: Vec<Vec<u32>> = vec![Vec::new(); pages];
         for &[src, dst] in self.ends {
             degree[src as usize] += 1;
             degree[dst as usize] += 1;
-            if in_contested(src) {
+            if is_contested(src) {
                 linked[src as usize].push(dst);
                 linked[dst as usize].push(src);
             }
         }
         let mut by_cluster: Vec<u32> = (0..pages as u32).collect();
         by_cluster.sort_unstable_by_key(|&page| (self.clusters[page as usize], page));
-        let alike = |x: &u32, y: &u32| self.clusters[*x as usize] == self.clusters[*y as usize];
-        let mut starts: Vec<&[u32]> = by_cluster.chunk_by(alike).collect();
+        let is_same_cluster = |x: &u32, y: &u32| self.clusters[*x as usize] == self.clusters[*y as usize];
+        let mut starts: Vec<&[u32]> = by_cluster.chunk_by(is_same_cluster).collect();
         let mut doubles = vec![0; pages];
         starts.iter().for_each(|alike| alike.iter().for_each(|&page| doubles[page as usize] = alike.len() as u32));
-        starts.retain(|alike| alike.iter().any(|&page| in_contested(page)));
+        starts.retain(|alike| alike.iter().any(|&page| is_contested(page)));
         let degree = |alike: &[u32]| alike.iter().map(|&page| degree[page as usize]).sum::<usize>();
         starts.sort_by_cached_key(|alike| (alike.len(), Reverse(degree(alike))));
 
         let mut piece_of = vec![NO_PIECE; pages];
         // Clusters that each piece has. Holds only trivial clusters with several pages on this
         // host, because no other cluster can be doubled.
-        let mut has: HashSet<(u32, ClusterId)> = HashSet::new();
+        let mut assigned: HashSet<(u32, ClusterId)> = HashSet::new();
         let mut links_with: HashMap<(u32, u32), u32> = HashMap::new();
         let mut next = BinaryHeap::new();
         // Used if a round has one piece: pages to add to it without a queue, and pages that other
@@ -155,7 +155,7 @@ impl Host<'_> {
         let mut pieces = 0;
         for start in starts {
             let first = pieces;
-            for &page in start.iter().filter(|&&page| in_contested(page) && piece_of[page as usize] == NO_PIECE) {
+            for &page in start.iter().filter(|&&page| is_contested(page) && piece_of[page as usize] == NO_PIECE) {
                 next.push(Candidate { doubles: Reverse(0), links: 0, page: Reverse(page), piece: Reverse(pieces) });
                 pieces += 1;
             }
@@ -177,7 +177,7 @@ impl Host<'_> {
                 // The heap may hold a page many times, with fewer links than it has now. The first
                 // entry popped is the best one, and later entries find the page assigned.
                 if piece_of[page as usize] != NO_PIECE
-                    || doubles[page as usize] > 1 && !has.insert((piece, self.clusters[page as usize]))
+                    || doubles[page as usize] > 1 && !assigned.insert((piece, self.clusters[page as usize]))
                 {
                     continue;
                 }
@@ -244,27 +244,27 @@ pub fn join_pieces(
         (0..).zip(&pieces).flat_map(|(number, pages)| pages.iter().map(move |page| (page.2, number))).collect();
     number.sort_unstable();
     let larger = |piece: u32| (pieces[piece as usize].len(), Reverse(piece));
-    let of = |page: Page| {
+    let membership = |page: Page| {
         let at = number.binary_search_by_key(&page, |row| row.0).ok()?;
         let piece = number[at].1;
         Some((similar(pieces[piece as usize][0].0), piece))
     };
 
     let mut pairs: Vec<(u32, u32)> = Vec::new();
-    let mut beside: Vec<(Page, SimilarClusterId, u32)> = Vec::new();
+    let mut candidates: Vec<(Page, SimilarClusterId, u32)> = Vec::new();
     for &(x, y) in links {
-        match (of(x), of(y)) {
+        match (membership(x), membership(y)) {
             (Some(x), Some(y)) if x.0 == y.0 => pairs.push((x.1, y.1)),
-            (Some(x), None) => beside.push((y, x.0, x.1)),
-            (None, Some(y)) => beside.push((x, y.0, y.1)),
+            (Some(x), None) => candidates.push((y, x.0, x.1)),
+            (None, Some(y)) => candidates.push((x, y.0, y.1)),
             _ => {}
         }
     }
-    beside.sort_unstable();
+    candidates.sort_unstable();
     // All pieces around one break point must be joined. Pairing each with the largest of them
     // needs fewer pairs than pairing every two of them.
-    for of_break_point in beside.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)) {
-        let pieces = of_break_point.iter().map(|row| row.2);
+    for break_point_rows in candidates.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)) {
+        let pieces = break_point_rows.iter().map(|row| row.2);
         let largest = pieces.clone().max_by_key(|&piece| larger(piece)).expect("a chunk is not empty");
         pairs.extend(pieces.map(|piece| (piece, largest)));
     }
@@ -276,43 +276,46 @@ pub fn join_pieces(
     pairs.sort_unstable_by_key(|&(large, small)| (Reverse(larger(small)), Reverse(larger(large))));
     pairs.dedup();
 
-    let mut joined = UnionFind::new(pieces.len());
+    let mut union = UnionFind::new(pieces.len());
     let mut clusters: Vec<HashSet<ClusterId>> =
         pieces.iter().map(|pages| pages.iter().map(|page| page.1).collect()).collect();
     for (x, y) in pairs {
-        let (x, y) = (joined.find(x), joined.find(y));
+        let (x, y) = (union.find(x), union.find(y));
         if x == y {
             continue;
         }
-        let (large, small) = if clusters[x as usize].len() < clusters[y as usize].len() { (y, x) } else { (x, y) };
+        let (larger, smaller) = if clusters[x as usize].len() < clusters[y as usize].len() { (y, x) } else { (x, y) };
         // The test is on the current clusters: pages of earlier joins count, too.
-        let of_small = &clusters[small as usize];
-        let doubled = of_small.iter().filter(|cluster| clusters[large as usize].contains(cluster)).count();
-        if DOUBLED * doubled <= of_small.len() {
-            joined.union(x, y);
-            let of_small = std::mem::take(&mut clusters[small as usize]);
-            let mut of_large = std::mem::take(&mut clusters[large as usize]);
-            of_large.extend(of_small);
-            clusters[x.min(y) as usize] = of_large;
+        let smaller_clusters = &clusters[smaller as usize];
+        let doubled = smaller_clusters.iter().filter(|cluster| clusters[larger as usize].contains(cluster)).count();
+        if DOUBLED_DIVISOR * doubled <= smaller_clusters.len() {
+            union.union(x, y);
+            let smaller_clusters = std::mem::take(&mut clusters[smaller as usize]);
+            let mut larger_clusters = std::mem::take(&mut clusters[larger as usize]);
+            larger_clusters.extend(smaller_clusters);
+            clusters[x.min(y) as usize] = larger_clusters;
         }
     }
     // If joined pieces double a page, the page of the largest piece stays.
     let mut order: Vec<u32> = (0..pieces.len() as u32).collect();
     order.sort_unstable_by_key(|&piece| Reverse(larger(piece)));
-    let mut has: HashSet<(u32, ClusterId)> = HashSet::new();
+    let mut assigned: HashSet<(u32, ClusterId)> = HashSet::new();
     let mut next = pieces.len() as u32;
-    let mut found = Vec::new();
+    let mut renamed = Vec::new();
     for piece in order {
-        let of = joined.find(piece);
+        let root = union.find(piece);
         for &(_, cluster, page) in pieces[piece as usize] {
-            found.push(if has.insert((of, cluster)) { (page, of) } else { (page, next) });
+            renamed.push(if assigned.insert((root, cluster)) { (page, root) } else { (page, next) });
             next += 1;
         }
     }
-    found.sort_unstable();
+    renamed.sort_unstable();
     // Pages ascend, so the first page found of a new piece is its smallest.
     let mut names: HashMap<u32, PieceId> = HashMap::new();
-    found.into_iter().map(|(page, piece)| (page, *names.entry(piece).or_insert(PieceId::from_smallest(page)))).collect()
+    renamed
+        .into_iter()
+        .map(|(page, piece)| (page, *names.entry(piece).or_insert(PieceId::from_smallest(page))))
+        .collect()
 }
 
 #[cfg(test)]
@@ -326,46 +329,47 @@ mod tests {
     /// Applies the rule as documented, scanning all pages for each page that is placed.
     fn reference(links: &[(Page, Page)], cluster: &[ClusterId]) -> Vec<(Page, PieceId)> {
         let pages: BTreeSet<Page> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
-        let alike = |of: ClusterId| pages.iter().filter(move |&&page| cluster[page] == of);
+        let cluster_pages = |of: ClusterId| pages.iter().filter(move |&&page| cluster[page] == of);
         let degree = |page: &Page| links.iter().filter(|&&(src, dst)| src == *page || dst == *page).count();
         let mut starts: Vec<ClusterId> = pages.iter().map(|&page| cluster[page]).collect();
-        starts.sort_by_key(|&of| (alike(of).count(), Reverse(alike(of).map(degree).sum::<usize>()), of));
+        starts
+            .sort_by_key(|&of| (cluster_pages(of).count(), Reverse(cluster_pages(of).map(degree).sum::<usize>()), of));
         starts.dedup();
         let mut pieces: Vec<BTreeSet<Page>> = Vec::new();
         for start in starts {
             let first = pieces.len();
-            let placed = |pieces: &[BTreeSet<Page>], page: &Page| pieces.iter().any(|piece| piece.contains(page));
-            let founders: Vec<Page> = alike(start).copied().filter(|page| !placed(&pieces, page)).collect();
+            let is_placed = |pieces: &[BTreeSet<Page>], page: &Page| pieces.iter().any(|piece| piece.contains(page));
+            let founders: Vec<Page> = cluster_pages(start).copied().filter(|page| !is_placed(&pieces, page)).collect();
             pieces.extend(founders.into_iter().map(|page| BTreeSet::from([page])));
             loop {
                 let links_with = |page: Page, piece: &BTreeSet<Page>| {
-                    let with = |&&(src, dst): &&(Page, Page)| {
+                    let is_between = |&&(src, dst): &&(Page, Page)| {
                         src == page && piece.contains(&dst) || dst == page && piece.contains(&src)
                     };
-                    links.iter().filter(with).count()
+                    links.iter().filter(is_between).count()
                 };
-                let candidates = pages.iter().filter(|page| !placed(&pieces, page)).flat_map(|&page| {
-                    let own = cluster[page];
-                    let free = move |piece: &BTreeSet<Page>| piece.iter().all(|&other| cluster[other] != own);
+                let candidates = pages.iter().filter(|page| !is_placed(&pieces, page)).flat_map(|&page| {
+                    let own_cluster = cluster[page];
+                    let free = move |piece: &BTreeSet<Page>| piece.iter().all(|&other| cluster[other] != own_cluster);
                     let near = pieces.iter().enumerate().skip(first).filter(move |(_, piece)| free(piece));
                     near.map(move |(at, piece)| (links_with(page, piece), page, at)).filter(|(links, ..)| *links > 0)
                 });
                 let best = candidates.max_by_key(|&(links, page, at)| {
-                    (Reverse(alike(cluster[page]).count()), links, Reverse(page), Reverse(at))
+                    (Reverse(cluster_pages(cluster[page]).count()), links, Reverse(page), Reverse(at))
                 });
                 let Some((_, page, at)) = best else { break };
                 pieces[at].insert(page);
             }
         }
         let name = |piece: &BTreeSet<Page>| PieceId::from_smallest(*piece.first().unwrap());
-        let mut found: Vec<(Page, PieceId)> =
+        let mut rows: Vec<(Page, PieceId)> =
             pieces.iter().flat_map(|piece| piece.iter().map(move |&page| (page, name(piece)))).collect();
-        found.sort_unstable();
-        found
+        rows.sort_unstable();
+        rows
     }
 
-    fn page(below: u32) -> impl Strategy<Value = Page> {
-        (0..below).prop_map(Page)
+    fn page(bound: u32) -> impl Strategy<Value = Page> {
+        (0..bound).prop_map(Page)
     }
 
     proptest! {
@@ -376,10 +380,10 @@ mod tests {
         ) {
             let links: Vec<_> = links.into_iter().filter(|(x, y)| cluster[*x] != cluster[*y]).collect();
             let (pages, mut ends) = by_place(&links);
-            let want = reference(&links, &cluster);
-            prop_assert_eq!(grow_pieces(&HostLinks { pages: &pages, ends: &ends }, |page| cluster[page]), want.clone());
+            let expected = reference(&links, &cluster);
+            prop_assert_eq!(grow_pieces(&HostLinks { pages: &pages, ends: &ends }, |page| cluster[page]), expected.clone());
             ends.reverse();
-            prop_assert_eq!(grow_pieces(&HostLinks { pages: &pages, ends: &ends }, |page| cluster[page]), want);
+            prop_assert_eq!(grow_pieces(&HostLinks { pages: &pages, ends: &ends }, |page| cluster[page]), expected);
         }
 
         #[test]
@@ -390,17 +394,17 @@ mod tests {
             links in prop::collection::vec((page(16), page(16)), 1..40),
         ) {
             // Pages whose piece already has a page of their trivial cluster are in no piece.
-            let alike = |x: Page, y: Page| (piece[x], cluster[x]) == (piece[y], cluster[y]);
-            let doubled = |page: Page| Page::first(16).any(|other| other < page && alike(other, page));
+            let is_same = |x: Page, y: Page| (piece[x], cluster[x]) == (piece[y], cluster[y]);
+            let doubled = |page: Page| Page::first(16).any(|other| other < page && is_same(other, page));
             let mut members: Vec<PieceMember> = Page::first(16)
                 .filter(|&page| !doubled(page))
                 .map(|page| (piece[page], cluster[page], page))
                 .collect();
             members.sort_unstable();
-            let found = join_pieces(&members, &links, |piece| similar[piece]);
-            let mut joined: BTreeMap<PieceId, Vec<Page>> = BTreeMap::new();
-            found.iter().for_each(|&(page, piece)| joined.entry(piece).or_default().push(page));
-            for (name, pages) in &joined {
+            let joined_rows = join_pieces(&members, &links, |piece| similar[piece]);
+            let mut joined_pages: BTreeMap<PieceId, Vec<Page>> = BTreeMap::new();
+            joined_rows.iter().for_each(|&(page, piece)| joined_pages.entry(piece).or_default().push(page));
+            for (name, pages) in &joined_pages {
                 prop_assert_eq!(name.smallest(), *pages.iter().min().unwrap());
                 let clusters: BTreeSet<ClusterId> = pages.iter().map(|&page| cluster[page]).collect();
                 prop_assert_eq!(clusters.len(), pages.len());
@@ -409,34 +413,34 @@ mod tests {
             }
             let mut pages: Vec<Page> = members.iter().map(|member| member.2).collect();
             pages.sort_unstable();
-            prop_assert_eq!(found.iter().map(|row| row.0).collect::<Vec<_>>(), pages);
+            prop_assert_eq!(joined_rows.iter().map(|row| row.0).collect::<Vec<_>>(), pages);
             // If no other piece of its similar cluster is here, a piece may be left out, provided
             // that its pages are not looked up.
-            let others = |of: PieceId| members.iter().any(|row| row.0 != of && similar[row.0] == similar[of]);
-            let given: Vec<PieceMember> = members.iter().filter(|row| others(row.0)).copied().collect();
-            let left_out = |page: Page| !doubled(page) && !others(piece[page]);
-            let some: Vec<(Page, Page)> =
-                links.iter().filter(|link| !left_out(link.0) && !left_out(link.1)).copied().collect();
-            let want: Vec<(Page, PieceId)> = found.into_iter().filter(|row| !left_out(row.0)).collect();
-            prop_assert_eq!(join_pieces(&given, &some, |piece| similar[piece]), want);
+            let has_others = |of: PieceId| members.iter().any(|row| row.0 != of && similar[row.0] == similar[of]);
+            let relevant_members: Vec<PieceMember> = members.iter().filter(|row| has_others(row.0)).copied().collect();
+            let is_left_out = |page: Page| !doubled(page) && !has_others(piece[page]);
+            let relevant_links: Vec<(Page, Page)> =
+                links.iter().filter(|link| !is_left_out(link.0) && !is_left_out(link.1)).copied().collect();
+            let expected: Vec<(Page, PieceId)> = joined_rows.into_iter().filter(|row| !is_left_out(row.0)).collect();
+            prop_assert_eq!(join_pieces(&relevant_members, &relevant_links, |piece| similar[piece]), expected);
         }
     }
 
     #[test]
     fn fragments_are_joined_by_a_link_or_a_page_between_unless_they_are_versions() {
         // Pieces {0, 1, 2} and {3, 4}; page 9 is in no piece.
-        let joined = |more: &[(u32, u32)], cluster: fn(u32) -> u32| {
-            let links = [&[(0, 1), (1, 2), (3, 4)], more].concat();
+        let piece_count = |extra_links: &[(u32, u32)], cluster: fn(u32) -> u32| {
+            let links = [&[(0, 1), (1, 2), (3, 4)], extra_links].concat();
             let links: Vec<_> = links.into_iter().map(|(src, dst)| (Page(src), Page(dst))).collect();
             let member = |page: u32| (PieceId(page / 3 * 3), ClusterId(cluster(page)), Page(page));
             let mut members: Vec<PieceMember> = (0..5).map(member).collect();
             members.sort_unstable();
             join_pieces(&members, &links, |_| SimilarClusterId(7)).iter().filter(|row| row.1 == PieceId(0)).count()
         };
-        assert_eq!(joined(&[], |page| page), 3);
-        assert_eq!(joined(&[(2, 3)], |page| page), 5);
-        assert_eq!(joined(&[(2, 9), (9, 3)], |page| page), 5);
+        assert_eq!(piece_count(&[], |page| page), 3);
+        assert_eq!(piece_count(&[(2, 3)], |page| page), 5);
+        assert_eq!(piece_count(&[(2, 9), (9, 3)], |page| page), 5);
         // 3 and 4 are doubles of 0 and 1.
-        assert_eq!(joined(&[(2, 3)], |page| page % 3), 3);
+        assert_eq!(piece_count(&[(2, 3)], |page| page % 3), 3);
     }
 }

@@ -25,7 +25,7 @@ use super::ground::ClusterPlaces;
 use super::union_find::UnionFind;
 
 /// Minimum number of trivial clusters of a set in a piece for the piece to have the set.
-const LEAST: u32 = 3;
+const MIN_CLUSTERS: u32 = 3;
 
 /// A set of trivial clusters that belong together.
 #[derive(Debug, Clone, Default)]
@@ -37,24 +37,27 @@ struct Set {
 }
 
 impl Set {
-    /// True if some piece has this set without the other one: at least three tenths and [`LEAST`]
-    /// trivial clusters of this set, and less than a tenth or fewer than [`LEAST`] of the other.
+    /// True if some piece has this set without the other one: at least three tenths and
+    /// [`MIN_CLUSTERS`] trivial clusters of this set, and less than a tenth or fewer than
+    /// [`MIN_CLUSTERS`] of the other.
     fn stands_without(&self, other: &Set) -> bool {
-        let mut rest = &other.pieces[..];
-        self.pieces.iter().filter(|(_, count)| *count >= LEAST && 10 * count >= 3 * self.size).any(|&(piece, _)| {
-            rest = &rest[rest.partition_point(|of| of.0 < piece)..];
-            let of_other = rest.first().filter(|of| of.0 == piece).map_or(0, |of| of.1);
-            of_other < LEAST || 10 * of_other < other.size
-        })
+        let mut remaining = &other.pieces[..];
+        self.pieces.iter().filter(|(_, count)| *count >= MIN_CLUSTERS && 10 * count >= 3 * self.size).any(
+            |&(piece, _)| {
+                remaining = &remaining[remaining.partition_point(|of| of.0 < piece)..];
+                let other_count = remaining.first().filter(|of| of.0 == piece).map_or(0, |of| of.1);
+                other_count < MIN_CLUSTERS || 10 * other_count < other.size
+            },
+        )
     }
 
     fn join(&mut self, other: Set) {
         self.size += other.size;
-        let mut all = std::mem::take(&mut self.pieces);
-        all.extend(other.pieces);
-        // `all` consists of two sorted runs, which a stable sort merges.
-        all.sort();
-        for (piece, count) in all {
+        let mut merged = std::mem::take(&mut self.pieces);
+        merged.extend(other.pieces);
+        // `merged` consists of two sorted runs, which a stable sort merges.
+        merged.sort();
+        for (piece, count) in merged {
             match self.pieces.last_mut() {
                 Some(last) if last.0 == piece => last.1 += count,
                 _ => self.pieces.push((piece, count)),
@@ -77,74 +80,74 @@ struct Edge {
 /// number of each trivial cluster's set, from 0 in the order of trivial clusters, and the number of
 /// sets.
 pub(super) fn separate(ground: &ClusterPlaces) -> (Vec<u32>, usize) {
-    let mut joined = UnionFind::new(ground.clusters);
+    let mut union = UnionFind::new(ground.clusters);
     let mut edges = Vec::new();
     let copies = ground.copies();
-    for same in ground.links_by_clusters() {
-        let ends = ground.ends(same[0]);
+    for links_of_pair in ground.links_by_clusters() {
+        let ends = ground.ends(links_of_pair[0]);
         if ends.0 == ends.1 {
             continue;
         }
         let piece = |link: &[u32; 2]| ground.piece[link[0] as usize];
-        let pieces = same.chunk_by(|x, y| piece(x) == piece(y)).count() as u64;
+        let pieces = links_of_pair.chunk_by(|x, y| piece(x) == piece(y)).count() as u64;
         let copies = u64::from(copies[ends.0 as usize].max(copies[ends.1 as usize]));
         if 3 * pieces > 2 * copies {
-            joined.union(ends.0, ends.1);
+            union.union(ends.0, ends.1);
         } else {
             edges.push(Edge { pieces, copies, ends });
         }
     }
     // The remaining edges are few, and mostly within sets that are already joined.
-    edges.retain(|edge| joined.find(edge.ends.0) != joined.find(edge.ends.1));
+    edges.retain(|edge| union.find(edge.ends.0) != union.find(edge.ends.1));
     if !edges.is_empty() {
         edges.sort_unstable_by(|x, y| (y.pieces * x.copies).cmp(&(x.pieces * y.copies)).then(x.ends.cmp(&y.ends)));
-        join_what_never_stands_alone(ground, &edges, &mut joined);
+        join_what_never_stands_alone(ground, &edges, &mut union);
     }
-    let mut things = joined.labels();
+    let mut components = union.labels();
     let mut number = vec![u32::MAX; ground.clusters];
     let mut count = 0;
-    for thing in &mut things {
-        let number = &mut number[*thing as usize];
+    for component in &mut components {
+        let number = &mut number[*component as usize];
         if *number == u32::MAX {
             *number = count;
             count += 1;
         }
-        *thing = *number;
+        *component = *number;
     }
-    (things, count as usize)
+    (components, count as usize)
 }
 
 /// Joins sets of trivial clusters along links, in the given order, unless each of the two occurs in
 /// some piece without the other.
-fn join_what_never_stands_alone(ground: &ClusterPlaces, edges: &[Edge], joined: &mut UnionFind) {
+fn join_what_never_stands_alone(ground: &ClusterPlaces, edges: &[Edge], union: &mut UnionFind) {
     let mut sets = vec![Set::default(); ground.clusters];
-    (0..ground.clusters as u32).for_each(|cluster| sets[joined.find(cluster) as usize].size += 1);
+    (0..ground.clusters as u32).for_each(|cluster| sets[union.find(cluster) as usize].size += 1);
     let mut last = None;
     for (&piece, &cluster) in ground.piece.iter().zip(&ground.cluster) {
         // Pages of one trivial cluster in one piece are a double, which the check takes out.
         if last.replace((piece, cluster)) != Some((piece, cluster)) {
-            let of_set = &mut sets[joined.find(cluster) as usize].pieces;
-            match of_set.last_mut() {
+            let set_pieces = &mut sets[union.find(cluster) as usize].pieces;
+            match set_pieces.last_mut() {
                 Some(last) if last.0 == piece => last.1 += 1,
-                _ => of_set.push((piece, 1)),
+                _ => set_pieces.push((piece, 1)),
             }
         }
     }
     // Pairs of sets that are apart, by names and sizes: sets that were apart may not be apart once
     // one of them is larger.
-    let mut apart: HashSet<[u32; 4]> = HashSet::new();
+    let mut kept_apart: HashSet<[u32; 4]> = HashSet::new();
     for edge in edges {
-        let (x, y) = (joined.find(edge.ends.0), joined.find(edge.ends.1));
+        let (x, y) = (union.find(edge.ends.0), union.find(edge.ends.1));
         let (x, y) = (x.min(y), x.max(y));
         let pair = [x, y, sets[x as usize].size, sets[y as usize].size];
-        if x == y || apart.contains(&pair) {
+        if x == y || kept_apart.contains(&pair) {
             continue;
         }
-        let (one, other) = (&sets[x as usize], &sets[y as usize]);
-        if one.stands_without(other) && other.stands_without(one) {
-            apart.insert(pair);
+        let (first, other) = (&sets[x as usize], &sets[y as usize]);
+        if first.stands_without(other) && other.stands_without(first) {
+            kept_apart.insert(pair);
         } else {
-            joined.union(x, y);
+            union.union(x, y);
             let other = std::mem::take(&mut sets[y as usize]);
             sets[x as usize].join(other);
         }
@@ -175,8 +178,8 @@ mod tests {
             pieces.dedup();
             pieces.len()
         };
-        let copies = |of: ClusterId| {
-            distinct(&mut pages.iter().filter(|page| page.cluster == of).map(|page| page.piece).collect())
+        let copies = |cluster: ClusterId| {
+            distinct(&mut pages.iter().filter(|page| page.cluster == cluster).map(|page| page.piece).collect())
         };
         let mut order: Vec<_> = edges
             .into_iter()
@@ -187,16 +190,16 @@ mod tests {
         for (pieces, copies, [x, y]) in order {
             let (x, y) = (set[&x], set[&y]);
             let size = |of: ClusterId| set.values().filter(|&&set| set == of).count();
-            let count = |of: ClusterId, piece: PieceId| {
+            let count = |cluster_id: ClusterId, piece: PieceId| {
                 let mut clusters: Vec<ClusterId> =
                     pages.iter().filter(|page| page.piece == piece).map(|page| page.cluster).collect();
                 clusters.dedup();
-                clusters.iter().filter(|cluster| set[cluster] == of).count()
+                clusters.iter().filter(|cluster| set[cluster] == cluster_id).count()
             };
             let stands_without = |x: ClusterId, y: ClusterId| {
                 pages.iter().map(|page| page.piece).any(|piece| {
-                    let has = count(x, piece) >= 3 && 10 * count(x, piece) >= 3 * size(x);
-                    has && (count(y, piece) < 3 || 10 * count(y, piece) < size(y))
+                    let is_substantial = count(x, piece) >= 3 && 10 * count(x, piece) >= 3 * size(x);
+                    is_substantial && (count(y, piece) < 3 || 10 * count(y, piece) < size(y))
                 })
             };
             if 3 * pieces > 2 * copies || !(stands_without(x, y) && stands_without(y, x)) {
@@ -230,12 +233,12 @@ mod tests {
             links.retain(|&[x, y]| at(x).piece == at(y).piece && at(x).cluster != at(y).cluster);
             links.sort_unstable();
             links.dedup();
-            let want = plainly(&pages, &links);
-            let (things, count) = separate(&ClusterPlaces::new(&pages, &links));
+            let expected = plainly(&pages, &links);
+            let (components, count) = separate(&ClusterPlaces::new(&pages, &links));
             let mut first: Vec<ClusterId> = Vec::new();
-            for (&set, &thing) in want.values().zip(&things) {
-                first.resize(first.len().max(thing as usize + 1), set);
-                prop_assert_eq!(first[thing as usize], set);
+            for (&set, &component) in expected.values().zip(&components) {
+                first.resize(first.len().max(component as usize + 1), set);
+                prop_assert_eq!(first[component as usize], set);
             }
             prop_assert_eq!(first.len(), count);
             first.dedup();

@@ -68,7 +68,7 @@ use webtwin_base::ids::{ClusterId, HostId, Number, Page, PieceId, SimilarCluster
 use webtwin_job::{ClusterSettings, MergeCondition};
 
 /// Minimum number of trivial clusters that a collection shares with a larger one.
-const LEAST_SHARED: usize = 3;
+const MIN_SHARED: usize = 3;
 
 /// Minimum fraction of a collection's pages that it shares with a larger one, in tenths.
 const SHARED_TENTHS: usize = 3;
@@ -106,9 +106,11 @@ pub fn largest_pieces(
 ) -> Vec<PieceId> {
     let mut largest = vec![PieceId::NONE; clusters];
     for (cluster, piece) in pages {
-        let so_far = &mut largest[cluster];
-        if *so_far == PieceId::NONE || by_size(size(piece), piece) > by_size(size(*so_far), *so_far) {
-            *so_far = piece;
+        let largest_piece = &mut largest[cluster];
+        if *largest_piece == PieceId::NONE
+            || by_size(size(piece), piece) > by_size(size(*largest_piece), *largest_piece)
+        {
+            *largest_piece = piece;
         }
     }
     largest
@@ -119,9 +121,9 @@ pub fn largest_pieces(
 pub fn larger_copy(piece: PieceId, pointed_to: &mut [PieceId], size: impl Fn(PieceId) -> usize) -> Option<PieceId> {
     pointed_to.sort_unstable();
     let larger = pointed_to.chunk_by(|x, y| x == y).filter(|pages| pages[0] != piece);
-    let most = larger.max_by_key(|pages| (pages.len(), by_size(size(pages[0]), pages[0])))?;
-    let enough = most.len() >= LEAST_SHARED.min(size(piece)) && 10 * most.len() >= SHARED_TENTHS * size(piece);
-    enough.then_some(most[0])
+    let best_copy = larger.max_by_key(|pages| (pages.len(), by_size(size(pages[0]), pages[0])))?;
+    let enough = best_copy.len() >= MIN_SHARED.min(size(piece)) && 10 * best_copy.len() >= SHARED_TENTHS * size(piece);
+    enough.then_some(best_copy[0])
 }
 
 /// Checks the pieces of one similar cluster. Returns the remaining tolerant similar clusters, one
@@ -129,22 +131,22 @@ pub fn larger_copy(piece: PieceId, pointed_to: &mut [PieceId], size: impl Fn(Pie
 /// pieces, as indices of pages, ascending by source.
 pub fn verified(pages: &[PiecePage], links: &[[u32; 2]], settings: &ClusterSettings) -> Vec<SimilarCluster> {
     let ground = ClusterPlaces::new(pages, links);
-    let (thing, count) = separate(&ground);
+    let (labels, count) = separate(&ground);
     if count == 1 {
         return verified_thing(&ground, settings).into_iter().collect();
     }
-    let thing = |place: u32| thing[ground.cluster[place as usize] as usize];
-    let mut things = vec![(Vec::new(), Vec::new()); count];
+    let component_of = |place: u32| labels[ground.cluster[place as usize] as usize];
+    let mut components = vec![(Vec::new(), Vec::new()); count];
     let mut places = Vec::with_capacity(pages.len());
     for (place, page) in (0..).zip(pages) {
-        let of_thing = &mut things[thing(place) as usize].0;
-        places.push(of_thing.len() as u32);
-        of_thing.push(*page);
+        let component_places = &mut components[component_of(place) as usize].0;
+        places.push(component_places.len() as u32);
+        component_places.push(*page);
     }
-    for &[src, dst] in links.iter().filter(|link| thing(link[0]) == thing(link[1])) {
-        things[thing(src) as usize].1.push([places[src as usize], places[dst as usize]]);
+    for &[src, dst] in links.iter().filter(|link| component_of(link[0]) == component_of(link[1])) {
+        components[component_of(src) as usize].1.push([places[src as usize], places[dst as usize]]);
     }
-    things
+    components
         .into_iter()
         .filter_map(|(pages, links)| verified_thing(&ClusterPlaces::new(&pages, &links), settings))
         .collect()
@@ -160,7 +162,7 @@ fn verified_thing(ground: &ClusterPlaces, settings: &ClusterSettings) -> Option<
     loop {
         let mut next = linked_alike(ground, &stays);
         next.iter_mut().zip(&stays).for_each(|(next, stays)| *next &= stays);
-        keep_copies(ground, &mut next, LEAST_SHARED.max(settings.min_size as usize));
+        keep_copies(ground, &mut next, MIN_SHARED.max(settings.min_size as usize));
         if next == stays {
             break;
         }
@@ -170,14 +172,14 @@ fn verified_thing(ground: &ClusterPlaces, settings: &ClusterSettings) -> Option<
     for link in ground.links.iter().filter(|link| stays[link[0] as usize]) {
         links_into[link[1] as usize] += 1;
     }
-    let (mut collections, mut taken_out) = (Vec::new(), 0);
+    let (mut collections, mut removed_pages) = (Vec::new(), 0);
     for piece in ground.starts.windows(2) {
         let left = || (piece[0]..piece[1]).filter(|&at| stays[at]);
         let root = left().max_by_key(|&at| (pages[at].links_from_elsewhere, links_into[at], Reverse(pages[at].page)));
         if let Some(root) = root {
             let mut members: Vec<(ClusterId, Page)> = left().map(|at| (pages[at].cluster, pages[at].page)).collect();
             members.shrink_to_fit();
-            taken_out += (piece[1] - piece[0] - members.len()) as u32;
+            removed_pages += (piece[1] - piece[0] - members.len()) as u32;
             collections.push(PageCollection {
                 members,
                 nearby: Vec::new(),
@@ -193,55 +195,55 @@ fn verified_thing(ground: &ClusterPlaces, settings: &ClusterSettings) -> Option<
     hosts.dedup();
     let double = hosts.len() < settings.min_hosts as usize;
     collections.sort_by_cached_key(PageCollection::first_page);
-    (collections.len() > 1).then_some(SimilarCluster { collections, taken_out, double })
+    (collections.len() > 1).then_some(SimilarCluster { collections, taken_out: removed_pages, double })
 }
 
 /// Marks the pages that stay and have a link that another piece has, too.
 fn linked_alike(ground: &ClusterPlaces, stays: &[bool]) -> Vec<bool> {
-    let mut alike = vec![false; stays.len()];
+    let mut is_linked_alike = vec![false; stays.len()];
     let piece = |link: &[u32; 2]| ground.piece[link[0] as usize];
     let way = |link: &[u32; 2]| usize::from(ground.cluster[link[0] as usize] < ground.cluster[link[1] as usize]);
-    for same in ground.links_by_clusters() {
-        let staying = || same.iter().filter(|link| stays[link[0] as usize] && stays[link[1] as usize]);
+    for links_of_pair in ground.links_by_clusters() {
+        let staying = || links_of_pair.iter().filter(|link| stays[link[0] as usize] && stays[link[1] as usize]);
         // For each direction: the first piece that has such a link, and true if another piece has
         // it, too.
-        let mut had: [Option<(u32, bool)>; 2] = [None; 2];
+        let mut first_pieces: [Option<(u32, bool)>; 2] = [None; 2];
         for link in staying() {
-            let (first, others) = had[way(link)].get_or_insert((piece(link), false));
-            *others |= *first != piece(link);
+            let (first, has_other) = first_pieces[way(link)].get_or_insert((piece(link), false));
+            *has_other |= *first != piece(link);
         }
-        for link in staying().filter(|link| had[way(link)].is_some_and(|(_, others)| others)) {
-            alike[link[0] as usize] = true;
-            alike[link[1] as usize] = true;
+        for link in staying().filter(|link| first_pieces[way(link)].is_some_and(|(_, others)| others)) {
+            is_linked_alike[link[0] as usize] = true;
+            is_linked_alike[link[1] as usize] = true;
         }
     }
-    alike
+    is_linked_alike
 }
 
-/// Removes pieces with fewer than `least` pages, and pieces that are not copies of a larger one.
-fn keep_copies(ground: &ClusterPlaces, stays: &mut [bool], least: usize) {
+/// Removes pieces with fewer than `min_size` pages, and pieces that are not copies of a larger one.
+fn keep_copies(ground: &ClusterPlaces, stays: &mut [bool], min_size: usize) {
     // Pieces are numbered in the order of their first remaining pages, because these name the
     // collections.
     let mut pieces: Vec<(Page, Vec<usize>)> = Vec::new();
     for piece in ground.starts.windows(2) {
         let left: Vec<usize> = (piece[0]..piece[1]).filter(|&at| stays[at]).collect();
         match left.iter().map(|&at| ground.pages[at].page).min() {
-            Some(first) if left.len() >= least => pieces.push((first, left)),
+            Some(first) if left.len() >= min_size => pieces.push((first, left)),
             _ => left.iter().for_each(|&at| stays[at] = false),
         }
     }
     pieces.sort_unstable_by_key(|piece| piece.0);
     let size = |piece: PieceId| pieces[piece.index()].1.len();
     let numbered = || (0..).map(PieceId).zip(&pieces);
-    let of_cluster = |at: usize| ClusterId(ground.cluster[at]);
-    let pages = numbered().flat_map(|(piece, (_, left))| left.iter().map(move |&at| (of_cluster(at), piece)));
+    let cluster_at = |at: usize| ClusterId(ground.cluster[at]);
+    let pages = numbered().flat_map(|(piece, (_, left))| left.iter().map(move |&at| (cluster_at(at), piece)));
     let largest = largest_pieces(ground.clusters, pages, size);
-    let of_all = numbered().map(|(piece, _)| piece).max_by_key(|&piece| by_size(size(piece), piece));
+    let overall_largest = numbered().map(|(piece, _)| piece).max_by_key(|&piece| by_size(size(piece), piece));
     let mut pointed_to: Vec<PieceId> = Vec::new();
     for (piece, (_, left)) in numbered() {
         pointed_to.clear();
-        pointed_to.extend(left.iter().map(|&at| largest[of_cluster(at)]));
-        if Some(piece) != of_all && larger_copy(piece, &mut pointed_to, size).is_none() {
+        pointed_to.extend(left.iter().map(|&at| largest[cluster_at(at)]));
+        if Some(piece) != overall_largest && larger_copy(piece, &mut pointed_to, size).is_none() {
             left.iter().for_each(|&at| stays[at] = false);
         }
     }
@@ -278,10 +280,10 @@ pub fn similar_clusters(
     let cluster = |page: Page| labels[page];
     let has_copies = |page: Page| sizes[cluster(page)] > 1;
     let host = |page: Page| hosts[page];
-    let on_one_host = |&&(src, dst): &&(Page, Page)| src != dst && host(src) == host(dst);
-    let inside: Vec<(Page, Page)> = links.iter().filter(on_one_host).copied().collect();
+    let is_within_host = |&&(src, dst): &&(Page, Page)| src != dst && host(src) == host(dst);
+    let inner_links: Vec<(Page, Page)> = links.iter().filter(is_within_host).copied().collect();
     let counts = |&&(src, dst): &&(Page, Page)| has_copies(src) && has_copies(dst) && cluster(src) != cluster(dst);
-    let mut between: Vec<ClusterLink> = inside
+    let mut between: Vec<ClusterLink> = inner_links
         .iter()
         .filter(counts)
         .map(|&(src, dst)| ClusterLink { src_cluster: cluster(src), dst_cluster: cluster(dst), src, dst })
@@ -305,7 +307,7 @@ pub fn similar_clusters(
     // parts were.
     let similar = mirrors(labels, &sizes, &pieces);
     let mut links_of: BTreeMap<HostId, Vec<(Page, Page)>> = BTreeMap::new();
-    inside.iter().for_each(|&link| links_of.entry(host(link.0)).or_default().push(link));
+    inner_links.iter().for_each(|&link| links_of.entry(host(link.0)).or_default().push(link));
     let mut members_of: BTreeMap<HostId, Vec<PieceMember>> = BTreeMap::new();
     for page in Page::first(labels.len()).filter(|&page| has_copies(page)) {
         members_of.entry(host(page)).or_default().push((pieces[page], cluster(page), page));
@@ -313,8 +315,8 @@ pub fn similar_clusters(
     for (host, mut members) in members_of {
         members.sort_unstable();
         let links = links_of.get(&host).map_or(&[][..], |links| links);
-        let joined = join_pieces(&members, links, |piece| similar[piece]);
-        joined.into_iter().for_each(|(page, piece)| pieces[page] = piece);
+        let renamed = join_pieces(&members, links, |piece| similar[piece]);
+        renamed.into_iter().for_each(|(page, piece)| pieces[page] = piece);
     }
     let similar = mirrors(labels, &sizes, &pieces);
 
@@ -335,10 +337,10 @@ pub fn similar_clusters(
         .collect();
     pages.sort_unstable();
     let mut within: BTreeMap<SimilarClusterId, Vec<(Page, Page)>> = BTreeMap::new();
-    for &(src, dst) in inside.iter().filter(|link| counts(link) && pieces[link.0] == pieces[link.1]) {
+    for &(src, dst) in inner_links.iter().filter(|link| counts(link) && pieces[link.0] == pieces[link.1]) {
         within.entry(similar[pieces[src]]).or_default().push((src, dst));
     }
-    let mut found: Vec<SimilarCluster> = pages
+    let mut similar: Vec<SimilarCluster> = pages
         .chunk_by(|x, y| x.similar_cluster == y.similar_cluster)
         .flat_map(|pages| {
             let place: BTreeMap<Page, u32> = pages.iter().map(|page| page.page).zip(0..).collect();
@@ -348,30 +350,30 @@ pub fn similar_clusters(
             verified(pages, &links, settings)
         })
         .collect();
-    found.sort_unstable_by_key(SimilarCluster::id);
+    similar.sort_unstable_by_key(SimilarCluster::id);
 
     // Doubles are not reported, so nothing is attached to them.
     let mut collection_of: HashMap<Page, Page> = HashMap::new();
-    for collection in found.iter().filter(|cluster| !cluster.double).flat_map(|cluster| &cluster.collections) {
+    for collection in similar.iter().filter(|cluster| !cluster.double).flat_map(|cluster| &cluster.collections) {
         collection_of.extend(collection.members.iter().map(|member| (member.1, collection.first_page())));
     }
-    let near = nearby_pages(&inside, |page| collection_of.get(&page).copied(), settings.attach);
+    let near = nearby_pages(&inner_links, |page| collection_of.get(&page).copied(), settings.attach);
     let mut nearby: HashMap<Page, Vec<Page>> = HashMap::new();
     near.into_iter().for_each(|(page, collection)| nearby.entry(collection).or_default().push(page));
-    for collection in found.iter_mut().flat_map(|cluster| &mut cluster.collections) {
+    for collection in similar.iter_mut().flat_map(|cluster| &mut cluster.collections) {
         collection.nearby = nearby.remove(&collection.first_page()).unwrap_or_default();
     }
-    found
+    similar
 }
 
 /// Returns the name of the similar cluster of every piece (step 2).
 fn mirrors(labels: &[ClusterId], sizes_of_clusters: &[u32], pieces: &[PieceId]) -> Vec<SimilarClusterId> {
     let sizes = sizes(pieces);
     let size = |piece: PieceId| sizes[piece] as usize;
-    let with_copies = || (0..labels.len()).filter(|&page| sizes_of_clusters[labels[page]] > 1);
-    let largest = largest_pieces(labels.len(), with_copies().map(|page| (labels[page], pieces[page])), size);
+    let copied_pages = || (0..labels.len()).filter(|&page| sizes_of_clusters[labels[page]] > 1);
+    let largest = largest_pieces(labels.len(), copied_pages().map(|page| (labels[page], pieces[page])), size);
     let mut pointed_to: BTreeMap<PieceId, Vec<PieceId>> = BTreeMap::new();
-    for page in with_copies() {
+    for page in copied_pages() {
         pointed_to.entry(pieces[page]).or_default().push(largest[labels[page]]);
     }
     let mut sets = UnionFind::new(labels.len());

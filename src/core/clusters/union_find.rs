@@ -123,8 +123,10 @@ impl SharedSets {
     pub fn union(&self, x: u32, y: u32) {
         loop {
             let (x, y) = (self.find(x), self.find(y));
-            let (small, large) = (x.min(y), x.max(y));
-            if small == large || self.parent[large as usize].compare_exchange(large, small, Relaxed, Relaxed).is_ok() {
+            let (smaller, larger) = (x.min(y), x.max(y));
+            if smaller == larger
+                || self.parent[larger as usize].compare_exchange(larger, smaller, Relaxed, Relaxed).is_ok()
+            {
                 return;
             }
         }
@@ -169,46 +171,46 @@ pub fn sizes(names: &[impl Number]) -> Vec<u32> {
 #[derive(Debug)]
 pub struct SetSizes {
     /// Sizes by name, of which the largest possible one stands for a larger size.
-    small: Vec<u8>,
+    small_sizes: Vec<u8>,
     /// Sizes of the large sets.
-    large: BTreeMap<usize, u32>,
+    large_sizes: BTreeMap<usize, u32>,
 }
 
 impl SetSizes {
     /// Counts the members of each set, given the name of each member's set.
     pub fn count(names: &[impl Number]) -> SetSizes {
-        let (mut small, mut large) = (vec![0; names.len()], BTreeMap::new());
+        let (mut small_sizes, mut large_sizes) = (vec![0; names.len()], BTreeMap::new());
         for name in names {
-            let size = &mut small[name.index()];
+            let size = &mut small_sizes[name.index()];
             match *size {
-                u8::MAX => *large.entry(name.index()).or_insert(u32::from(u8::MAX)) += 1,
+                u8::MAX => *large_sizes.entry(name.index()).or_insert(u32::from(u8::MAX)) += 1,
                 _ => *size += 1,
             }
         }
         // A set of 255 members has no further ones.
-        (0..small.len()).filter(|&name| small[name] == u8::MAX).for_each(|name| {
-            large.entry(name).or_insert(u32::from(u8::MAX));
+        (0..small_sizes.len()).filter(|&name| small_sizes[name] == u8::MAX).for_each(|name| {
+            large_sizes.entry(name).or_insert(u32::from(u8::MAX));
         });
-        SetSizes { small, large }
+        SetSizes { small_sizes, large_sizes }
     }
 
     /// Returns the number of members of a set, and 0 for a number that names no set.
     #[inline]
     pub fn size(&self, name: impl Number) -> u32 {
-        match self.small[name.index()] {
-            u8::MAX => self.large[&name.index()],
+        match self.small_sizes[name.index()] {
+            u8::MAX => self.large_sizes[&name.index()],
             size => u32::from(size),
         }
     }
 
     /// Returns the sizes of the sets, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.small.len()).filter(|&name| self.small[name] > 0).map(|name| self.size(name as u32))
+        (0..self.small_sizes.len()).filter(|&name| self.small_sizes[name] > 0).map(|name| self.size(name as u32))
     }
 
     /// Returns the names of the sets with at least the given number of members, ascending.
     pub fn with_at_least<Name: Number>(&self, members: u32) -> impl Iterator<Item = Name> + '_ {
-        (0..self.small.len()).map(Name::from_index).filter(move |&name| self.size(name) >= members)
+        (0..self.small_sizes.len()).map(Name::from_index).filter(move |&name| self.size(name) >= members)
     }
 }
 
@@ -223,9 +225,9 @@ mod tests {
         let mut labels: Vec<u32> = (0..n as u32).collect();
         for _ in 0..n {
             for &(x, y) in edges {
-                let least = labels[x as usize].min(labels[y as usize]);
-                labels[x as usize] = least;
-                labels[y as usize] = least;
+                let label = labels[x as usize].min(labels[y as usize]);
+                labels[x as usize] = label;
+                labels[y as usize] = label;
             }
         }
         labels
@@ -238,8 +240,8 @@ mod tests {
             let (sizes, expected) = (SetSizes::count(&names), sizes(&names));
             prop_assert!((0..names.len()).all(|name| sizes.size(name as u32) == expected[name]));
             prop_assert!(sizes.iter().eq(expected.iter().copied().filter(|&size| size > 0)));
-            let large = (0..names.len() as u32).filter(|&name| expected[name as usize] >= 255);
-            prop_assert!(sizes.with_at_least::<u32>(255).eq(large));
+            let large_names = (0..names.len() as u32).filter(|&name| expected[name as usize] >= 255);
+            prop_assert!(sizes.with_at_least::<u32>(255).eq(large_names));
         }
 
         #[test]
@@ -266,9 +268,9 @@ mod tests {
                 }
             });
             let labels = reference(200, &edges);
-            let again = SharedSets::new(200);
-            sets.forest().for_each(|(x, y)| again.union(x, y));
-            prop_assert_eq!(&again.labels(), &labels);
+            let rebuilt = SharedSets::new(200);
+            sets.forest().for_each(|(x, y)| rebuilt.union(x, y));
+            prop_assert_eq!(&rebuilt.labels(), &labels);
             prop_assert_eq!(sets.labels(), labels);
         }
 

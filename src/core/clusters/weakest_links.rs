@@ -48,7 +48,7 @@ pub struct CutEdge {
 }
 
 /// Maximum number of bridges listed per cluster.
-const SHOWN: usize = 3;
+const MAX_BRIDGES: usize = 3;
 
 /// Keeps the pairs of two spanning forests, at most two pairs per page, strongest first.
 ///
@@ -107,13 +107,13 @@ pub fn weakest(edges: &[Edge]) -> (Vec<CutEdge>, Option<CutEdge>) {
     let mut edges = edges.to_vec();
     thin(&mut edges);
     let pages = pages(&edges);
-    let least = (pages.len() / 100).max(2) as u32;
-    let of_weight = |cut: &CutEdge| cut.cuts_off >= least && cut.edge.strength != EXACT;
+    let min_size = (pages.len() / 100).max(2) as u32;
+    let is_significant = |cut: &CutEdge| cut.cuts_off >= min_size && cut.edge.strength != EXACT;
     let mut bridges = bridges(&edges, &pages);
-    bridges.retain(of_weight);
+    bridges.retain(is_significant);
     bridges.sort_unstable_by_key(|cut| (cut.edge.strength, Reverse(cut.cuts_off), cut.edge.a, cut.edge.b));
-    bridges.truncate(SHOWN);
-    (bridges, splits(&edges, &pages).into_iter().rfind(of_weight))
+    bridges.truncate(MAX_BRIDGES);
+    (bridges, splits(&edges, &pages).into_iter().rfind(is_significant))
 }
 
 /// Returns every pair that joined two parts, strongest first, with the size of the smaller part.
@@ -121,15 +121,15 @@ pub fn weakest(edges: &[Edge]) -> (Vec<CutEdge>, Option<CutEdge>) {
 fn splits(edges: &[Edge], pages: &[Page]) -> Vec<CutEdge> {
     let mut sets = UnionFind::new(pages.len());
     let mut sizes = vec![1u32; pages.len()];
-    let mut found = Vec::new();
+    let mut cuts = Vec::new();
     for &edge in edges {
         let (a, b) = (sets.find(number(pages, edge.a)), sets.find(number(pages, edge.b)));
         if sets.union(a, b) {
-            found.push(CutEdge { edge, cuts_off: sizes[a as usize].min(sizes[b as usize]) });
+            cuts.push(CutEdge { edge, cuts_off: sizes[a as usize].min(sizes[b as usize]) });
             sizes[a.min(b) as usize] += sizes[a.max(b) as usize];
         }
     }
-    found
+    cuts
 }
 
 /// Finds all bridges of a connected graph without parallel edges, by depth-first search (low
@@ -143,28 +143,29 @@ fn bridges(edges: &[Edge], pages: &[Page]) -> Vec<CutEdge> {
     }
     // Order of the first visit, from 1; order of the earliest page reached from the subtree; size
     // of the subtree.
-    let (mut order, mut low, mut below) = (vec![0u32; pages.len()], vec![0u32; pages.len()], vec![1u32; pages.len()]);
-    let mut found = Vec::new();
+    let (mut order, mut low, mut subtree_sizes) =
+        (vec![0u32; pages.len()], vec![0u32; pages.len()], vec![1u32; pages.len()]);
+    let mut cuts = Vec::new();
     // The search keeps its own stack, because a cluster may be deeper than the stack of a thread.
     let mut path: Vec<(u32, u32, usize)> = Vec::new();
-    let mut visited = 0;
+    let mut visit_count = 0;
     if !pages.is_empty() {
         path.push((0, u32::MAX, 0));
     }
     while let Some((page, came_by, next)) = path.last_mut() {
         let (at, came_by) = (*page as usize, *came_by);
         if *next == 0 {
-            visited += 1;
-            (order[at], low[at]) = (visited, visited);
+            visit_count += 1;
+            (order[at], low[at]) = (visit_count, visit_count);
         }
-        if let Some(&(to, by)) = neighbours[at].get(*next) {
+        if let Some(&(to, edge_index)) = neighbours[at].get(*next) {
             *next += 1;
             // The edge back to the parent closes no cycle.
-            if by == came_by {
+            if edge_index == came_by {
                 continue;
             }
             match order[to as usize] {
-                0 => path.push((to, by, 0)),
+                0 => path.push((to, edge_index, 0)),
                 seen => low[at] = low[at].min(seen),
             }
             continue;
@@ -173,16 +174,16 @@ fn bridges(edges: &[Edge], pages: &[Page]) -> Vec<CutEdge> {
         if let Some(&(parent, ..)) = path.last() {
             let parent = parent as usize;
             low[parent] = low[parent].min(low[at]);
-            below[parent] += below[at];
+            subtree_sizes[parent] += subtree_sizes[at];
             // No page in the subtree of `at` reaches its parent or an earlier page except by this
             // edge.
             if low[at] > order[parent] {
-                let cuts_off = below[at].min(pages.len() as u32 - below[at]);
-                found.push(CutEdge { edge: edges[came_by as usize], cuts_off });
+                let cuts_off = subtree_sizes[at].min(pages.len() as u32 - subtree_sizes[at]);
+                cuts.push(CutEdge { edge: edges[came_by as usize], cuts_off });
             }
         }
     }
-    found
+    cuts
 }
 
 #[cfg(test)]
@@ -198,12 +199,15 @@ mod tests {
     /// Generates a connected graph: a random tree and some more edges.
     fn graph() -> impl Strategy<Value = Vec<Edge>> {
         let tree = prop::collection::vec((any::<u32>(), 1u32..6), 1..14);
-        (tree, prop::collection::vec((0u32..14, 0u32..14, 1u32..6), 0..8)).prop_map(|(tree, more)| {
+        (tree, prop::collection::vec((0u32..14, 0u32..14, 1u32..6), 0..8)).prop_map(|(tree, extra_edges)| {
             let pages = tree.len() as u32 + 1;
             let mut edges: Vec<Edge> =
                 tree.iter().zip(1..).map(|(&(parent, strength), page)| edge(page, parent % page, strength)).collect();
             edges.extend(
-                more.iter().filter(|(a, b, _)| a % pages != b % pages).map(|&(a, b, s)| edge(a % pages, b % pages, s)),
+                extra_edges
+                    .iter()
+                    .filter(|(a, b, _)| a % pages != b % pages)
+                    .map(|&(a, b, s)| edge(a % pages, b % pages, s)),
             );
             edges
         })
@@ -220,31 +224,31 @@ mod tests {
         #[test]
         fn a_bridge_is_a_pair_whose_removal_splits_the_cluster(edges in graph()) {
             let pages = pages(&edges);
-            let mut want: Vec<(Page, Page, u32)> = Vec::new();
+            let mut expected: Vec<(Page, Page, u32)> = Vec::new();
             for edge in &edges {
                 let left = edges.iter().filter(|other| (other.a, other.b) != (edge.a, edge.b));
                 let parts = parts(pages.len(), left.copied());
-                let off = parts.iter().filter(|&&part| part != Page(0)).count();
-                if off > 0 {
-                    want.push((edge.a, edge.b, off.min(pages.len() - off) as u32));
+                let cut_off = parts.iter().filter(|&&part| part != Page(0)).count();
+                if cut_off > 0 {
+                    expected.push((edge.a, edge.b, cut_off.min(pages.len() - cut_off) as u32));
                 }
             }
-            want.sort_unstable();
-            want.dedup();
+            expected.sort_unstable();
+            expected.dedup();
             for thinned in [1, 2, 3] {
                 // Thinned in parts, combined, and thinned again.
-                let mut kept: Vec<Edge> = Vec::new();
+                let mut kept_edges: Vec<Edge> = Vec::new();
                 for part in edges.chunks(edges.len().div_ceil(thinned)) {
                     let mut part = part.to_vec();
                     thin(&mut part);
-                    kept.extend(part);
+                    kept_edges.extend(part);
                 }
-                thin(&mut kept);
-                prop_assert!(kept.len() <= 2 * (pages.len() - 1));
-                let mut found: Vec<_> =
-                    bridges(&kept, &pages).iter().map(|cut| (cut.edge.a, cut.edge.b, cut.cuts_off)).collect();
-                found.sort_unstable();
-                prop_assert_eq!(&found, &want);
+                thin(&mut kept_edges);
+                prop_assert!(kept_edges.len() <= 2 * (pages.len() - 1));
+                let mut actual: Vec<_> =
+                    bridges(&kept_edges, &pages).iter().map(|cut| (cut.edge.a, cut.edge.b, cut.cuts_off)).collect();
+                actual.sort_unstable();
+                prop_assert_eq!(&actual, &expected);
             }
         }
 
@@ -256,15 +260,15 @@ mod tests {
             let pages = pages(&edges);
             let (_, split) = weakest(&edges);
             // The largest T at which all pages except parts of one page are connected.
-            let together = |least: u32| {
-                let parts = parts(pages.len(), edges.iter().copied().filter(|edge| edge.strength >= least));
+            let is_joined_at = |min_strength: u32| {
+                let parts = parts(pages.len(), edges.iter().copied().filter(|edge| edge.strength >= min_strength));
                 let mut sizes = vec![0; pages.len()];
                 parts.iter().for_each(|&part| sizes[part] += 1);
                 sizes.iter().filter(|size| **size >= 2).count() <= 1
             };
             if let Some(split) = split {
-                prop_assert!(split.cuts_off >= 2 && !together(split.edge.strength + 1));
-                prop_assert!(together(split.edge.strength));
+                prop_assert!(split.cuts_off >= 2 && !is_joined_at(split.edge.strength + 1));
+                prop_assert!(is_joined_at(split.edge.strength));
             }
         }
     }

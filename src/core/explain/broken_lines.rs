@@ -3,7 +3,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Maximum number of characters of a line that is not broken.
-const LONG: usize = 160;
+const MAX_CHARACTERS: usize = 160;
 
 /// Inverse fraction of words that end a piece of a sentence that is too long.
 const WORDS: u64 = 8;
@@ -24,7 +24,7 @@ const WORDS: u64 = 8;
 pub fn broken(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 64);
     for line in text.split_inclusive('\n') {
-        match line.chars().nth(LONG) {
+        match line.chars().nth(MAX_CHARACTERS) {
             None => out.push_str(line),
             Some(_) => sentences(line, &mut out),
         }
@@ -33,15 +33,15 @@ pub fn broken(text: &str) -> String {
 }
 
 fn sentences(line: &str, out: &mut String) {
-    let mut rest = line;
-    while !rest.is_empty() {
-        let (sentence, after) = rest.split_at(end_of_sentence(rest));
-        match sentence.chars().nth(LONG) {
+    let mut remaining = line;
+    while !remaining.is_empty() {
+        let (sentence, tail) = remaining.split_at(end_of_sentence(remaining));
+        match sentence.chars().nth(MAX_CHARACTERS) {
             None => out.push_str(sentence),
             Some(_) => words(sentence, out),
         }
-        rest = after;
-        if !rest.is_empty() {
+        remaining = tail;
+        if !remaining.is_empty() {
             end_line(out);
         }
     }
@@ -104,9 +104,9 @@ mod tests {
     proptest! {
         #[test]
         fn only_line_breaks_are_added(text in "([a-z]{1,9}[ .!。\n]{1,2}){0,90}") {
-            let without = |text: &str| text.replace([' ', '\n'], "");
-            prop_assert_eq!(without(&broken(&text)), without(&text));
-            let lines = text.lines().all(|line| line.chars().count() <= LONG);
+            let without_spaces = |text: &str| text.replace([' ', '\n'], "");
+            prop_assert_eq!(without_spaces(&broken(&text)), without_spaces(&text));
+            let lines = text.lines().all(|line| line.chars().count() <= MAX_CHARACTERS);
             prop_assert!(!lines || broken(&text) == text);
         }
     }

@@ -53,8 +53,8 @@ pub fn describe(explanation: &Captures<'_>, limit: usize) -> String {
         (_, true) => "SAME TEXT, different bytes",
         _ => "CHANGED:",
     });
-    let of = explanation.captures[0].chunks.max(explanation.captures[1].chunks);
-    line(&format!("  {} chunks shared of {of}", explanation.shared_chunks));
+    let chunk_count = explanation.captures[0].chunks.max(explanation.captures[1].chunks);
+    line(&format!("  {} chunks shared of {chunk_count}", explanation.shared_chunks));
     line(
         &explanation
             .bits

@@ -18,26 +18,26 @@ use webtwin_base::ids::DocId;
 /// assert_eq!(shortest(&edges, 1, 9), None);
 /// ```
 pub fn shortest(edges: &[(DocId, DocId)], from: DocId, to: DocId) -> Option<Vec<usize>> {
-    let mut of: HashMap<DocId, Vec<(usize, DocId)>> = HashMap::new();
+    let mut neighbours: HashMap<DocId, Vec<(usize, DocId)>> = HashMap::new();
     for (at, &(a, b)) in edges.iter().enumerate() {
-        of.entry(a).or_default().push((at, b));
-        of.entry(b).or_default().push((at, a));
+        neighbours.entry(a).or_default().push((at, b));
+        neighbours.entry(b).or_default().push((at, a));
     }
     let mut came_by: HashMap<DocId, (usize, DocId)> = HashMap::new();
-    let (mut seen, mut queue) = (HashSet::from([from]), VecDeque::from([from]));
+    let (mut visited_ids, mut queue) = (HashSet::from([from]), VecDeque::from([from]));
     while let Some(page) = queue.pop_front() {
         if page == to {
             let mut path = Vec::new();
             let mut at = to;
-            while let Some(&(edge, before)) = came_by.get(&at) {
+            while let Some(&(edge, previous)) = came_by.get(&at) {
                 path.push(edge);
-                at = before;
+                at = previous;
             }
             path.reverse();
             return Some(path);
         }
-        for &(edge, next) in of.get(&page).into_iter().flatten() {
-            if seen.insert(next) {
+        for &(edge, next) in neighbours.get(&page).into_iter().flatten() {
+            if visited_ids.insert(next) {
                 came_by.insert(next, (edge, page));
                 queue.push_back(next);
             }

@@ -47,31 +47,31 @@ pub fn pieces<'t>(left: &'t str, right: &'t str, context: usize) -> Vec<DiffPiec
         let (tag, old, new) = op.as_tag_tuple();
         if tag != DiffTag::Equal {
             match pieces.last_mut() {
-                Some(DiffPiece::Changed { left: before, right: after }) => {
-                    before.extend(&left[old]);
-                    after.extend(&right[new]);
+                Some(DiffPiece::Changed { left: left_lines, right: right_lines }) => {
+                    left_lines.extend(&left[old]);
+                    right_lines.extend(&right[new]);
                 }
                 _ => pieces.push(DiffPiece::Changed { left: left[old].to_vec(), right: right[new].to_vec() }),
             }
             continue;
         }
-        let same = &left[old];
-        let head = if at == 0 { 0 } else { context.min(same.len()) };
-        let tail = if at + 1 == ops.len() { 0 } else { context.min(same.len() - head) };
-        let skipped = same.len() - head - tail;
-        let (shown, rest) = same.split_at(head);
+        let equal_lines = &left[old];
+        let head = if at == 0 { 0 } else { context.min(equal_lines.len()) };
+        let tail = if at + 1 == ops.len() { 0 } else { context.min(equal_lines.len() - head) };
+        let skipped = equal_lines.len() - head - tail;
+        let (head_lines, later_lines) = equal_lines.split_at(head);
         let mut add = |lines: &[&'t str]| {
             if !lines.is_empty() {
                 pieces.push(DiffPiece::Same(lines.to_vec()));
             }
         };
         if skipped == 0 {
-            add(same);
+            add(equal_lines);
         } else {
-            add(shown);
+            add(head_lines);
             pieces.push(DiffPiece::Skipped(skipped));
             if tail > 0 {
-                pieces.push(DiffPiece::Same(rest[skipped..].to_vec()));
+                pieces.push(DiffPiece::Same(later_lines[skipped..].to_vec()));
             }
         }
     }
@@ -88,9 +88,12 @@ mod tests {
     fn changes_are_shown_in_context_and_other_lines_are_counted() {
         let left = "a\nb\nc\nd\ne\nf\ng";
         let right = "a\nb\nc\nX\nY\ne\nf\ng";
-        let changed = DiffPiece::Changed { left: vec!["d"], right: vec!["X", "Y"] };
-        let (before, after) = (DiffPiece::Same(vec!["c"]), DiffPiece::Same(vec!["e"]));
-        assert_eq!(pieces(left, right, 1), [DiffPiece::Skipped(2), before, changed, after, DiffPiece::Skipped(2)]);
+        let change = DiffPiece::Changed { left: vec!["d"], right: vec!["X", "Y"] };
+        let (left_context, right_context) = (DiffPiece::Same(vec!["c"]), DiffPiece::Same(vec!["e"]));
+        assert_eq!(
+            pieces(left, right, 1),
+            [DiffPiece::Skipped(2), left_context, change, right_context, DiffPiece::Skipped(2)]
+        );
         assert_eq!(pieces(left, left, 1), [DiffPiece::Skipped(7)]);
         assert_eq!(pieces("", "", 1), []);
     }

@@ -147,8 +147,8 @@ impl DuplicateMethod {
             bands.keys(&signature).collect::<Vec<u64>>()
         });
         let shared = sets[0].iter().filter(|shingle| sets[1].binary_search(shingle).is_ok()).count();
-        let either = sets[0].len() + sets[1].len() - shared;
-        let resemblance = shared as f64 / either.max(1) as f64;
+        let union = sets[0].len() + sets[1].len() - shared;
+        let resemblance = shared as f64 / union.max(1) as f64;
         let is_compared = !sets[0].is_empty() && !sets[1].is_empty();
         let agreeing = keys[0].iter().zip(&keys[1]).filter(|(x, y)| x == y && is_compared).count();
         ShingleComparison {
@@ -166,22 +166,22 @@ impl DuplicateMethod {
     }
 }
 
-/// Draws conclusions from the rows and the texts of two records. `to_kept` has, for each of them
-/// that is removed, the resemblance of the other record to the record that stays for it.
+/// Draws conclusions from the rows and the texts of two records. `kept_resemblances` has, for each
+/// of them that is removed, the resemblance of the other record to the record that stays for it.
 pub fn conclude<'t>(
     records: [RecordSide; 2],
     texts: [&str; 2],
     method: Option<&DuplicateMethod>,
-    to_kept: [Option<f64>; 2],
+    kept_resemblances: [Option<f64>; 2],
     diff: Vec<DiffPiece<'t>>,
 ) -> Duplicates<'t> {
     let minhash = method.map(|method| method.compare(texts[0], texts[1]));
-    let (same_text, together) = (texts[0] == texts[1], records[0].kept() == records[1].kept());
-    let reasons = match together {
+    let (same_text, is_same_group) = (texts[0] == texts[1], records[0].kept() == records[1].kept());
+    let reasons = match is_same_group {
         true => why_together(&records),
-        false => why_apart(&records, texts, minhash.as_ref(), to_kept),
+        false => why_apart(&records, texts, minhash.as_ref(), kept_resemblances),
     };
-    Duplicates { records, together, reasons, same_text, minhash, diff }
+    Duplicates { records, together: is_same_group, reasons, same_text, minhash, diff }
 }
 
 /// Describes the resemblance of a removed record to the record that stays.
@@ -206,7 +206,7 @@ fn why_apart(
     records: &[RecordSide; 2],
     texts: [&str; 2],
     minhash: Option<&ShingleComparison>,
-    to_kept: [Option<f64>; 2],
+    kept_resemblances: [Option<f64>; 2],
 ) -> Vec<String> {
     // The tests run from the most general reason to the most specific one, because the first reason
     // decides.
@@ -223,7 +223,7 @@ fn why_apart(
     let Some(explanation) = minhash else {
         return vec!["their texts differ, and the run removed exact copies only (--by exact)".into()];
     };
-    let ShingleComparison { resemblance, threshold, found, .. } = explanation;
+    let ShingleComparison { resemblance, threshold, found: probability, .. } = explanation;
     if !explanation.suffices {
         return vec![format!("their resemblance is {resemblance:.3}, below --threshold {threshold}")];
     }
@@ -231,14 +231,14 @@ fn why_apart(
         return vec![format!(
             "their resemblance, {resemblance:.3}, suffices, but no band of their signatures agrees, so they were not \
              compared; {:.2} % of such pairs are compared, and more with more --bands of fewer --rows",
-            found * 100.0
+            probability * 100.0
         )];
     }
     // The pair was a candidate, so unless the corpus has changed, at least one of the records was
     // removed in favour of a third one.
     let mut reasons = Vec::new();
     for (at, letters) in [["A", "B"], ["B", "A"]].into_iter().enumerate() {
-        if let (Some(removed), Some(other)) = (&records[at].removed, to_kept[at]) {
+        if let (Some(removed), Some(other)) = (&records[at].removed, kept_resemblances[at]) {
             let [letter, other_letter] = letters;
             reasons.push(format!(
                 "{letter} is removed in favour of {}, {}; {other_letter} resembles that record by {other:.3}, \
@@ -261,18 +261,18 @@ pub fn describe(explanation: &Duplicates<'_>, limit: usize) -> String {
     // The reasons and the difference refer to the records by these letters.
     for (letter, side) in ["A", "B"].into_iter().zip(&explanation.records) {
         line(&format!("{letter}  {}", side.name));
-        let mut about = format!("   {} bytes of text", side.text_bytes);
+        let mut description = format!("   {} bytes of text", side.text_bytes);
         if side.is_against {
-            about += "; a record of --against";
+            description += "; a record of --against";
         }
         let _ = match &side.removed {
-            Some(removed) => write!(about, "; removed ({}) in favour of {}", removed.why, removed.kept),
-            None => write!(about, "; kept"),
+            Some(removed) => write!(description, "; removed ({}) in favour of {}", removed.why, removed.kept),
+            None => write!(description, "; kept"),
         };
         if side.cluster > 1 {
-            let _ = write!(about, "; in a cluster of {} records", side.cluster);
+            let _ = write!(description, "; in a cluster of {} records", side.cluster);
         }
-        line(&about);
+        line(&description);
     }
     line(if explanation.together { "TOGETHER in one cluster of duplicates:" } else { "APART:" });
     explanation.reasons.iter().for_each(|reason| line(&format!("  {reason}")));
@@ -281,19 +281,19 @@ pub fn describe(explanation: &Duplicates<'_>, limit: usize) -> String {
     // The measured values are printed with their thresholds, so that near misses are visible.
     match &explanation.minhash {
         None => line("  minhash: not used by the run"),
-        Some(of) => {
-            let [a, b] = of.shingles;
+        Some(comparison) => {
+            let [a, b] = comparison.shingles;
             line(&format!(
                 "  minhash: {} of {a} and {b} shingles ({}) shared: resemblance {:.3}, threshold {}",
-                of.shared, of.shingle, of.resemblance, of.threshold
+                comparison.shared, comparison.shingle, comparison.resemblance, comparison.threshold
             ));
             line(&format!(
                 "  bands: {} of {} bands of {} minima agree, 1 is needed; {:.2} % of pairs with this resemblance \
                  have one",
-                of.agreeing,
-                of.bands,
-                of.rows,
-                of.found * 100.0
+                comparison.agreeing,
+                comparison.bands,
+                comparison.rows,
+                comparison.found * 100.0
             ));
         }
     }
@@ -327,28 +327,32 @@ mod tests {
         records: [RecordSide; 2],
         texts: [&str; 2],
         method: Option<&DuplicateMethod>,
-        to_kept: [Option<f64>; 2],
+        kept_resemblances: [Option<f64>; 2],
     ) -> String {
-        conclude(records, texts, method, to_kept, Vec::new()).reasons.remove(0)
+        conclude(records, texts, method, kept_resemblances, Vec::new()).reasons.remove(0)
     }
 
     #[test]
     fn each_reason_is_reported_where_it_decides() {
-        let (kept, other) = (side(0, None), side(1, None));
-        let of = |texts: [&str; 2], method: Option<&DuplicateMethod>| {
-            reason([kept.clone(), other.clone()], texts, method, [None, None])
+        let (keeper, other) = (side(0, None), side(1, None));
+        let reason_for = |texts: [&str; 2], method: Option<&DuplicateMethod>| {
+            reason([keeper.clone(), other.clone()], texts, method, [None, None])
         };
-        assert!(of(["a b c", "x y z"], Some(&METHOD)).starts_with("their resemblance is 0.000, below --threshold 0.5"));
-        assert!(of(["a b", " "], Some(&METHOD)).starts_with("a text of white space only"));
-        assert!(of(["a b", "a c"], None).contains("--by exact"));
-        assert!(of(["a b c d", "a b c e"], Some(&METHOD)).starts_with("they would be duplicates now"));
-        let few = DuplicateMethod { bands: BandLayout { bands: 1, rows: 60 }, ..METHOD };
-        assert!(of(["a b c d", "a b c e"], Some(&few)).contains("no band of their signatures agrees"));
+        assert!(
+            reason_for(["a b c", "x y z"], Some(&METHOD))
+                .starts_with("their resemblance is 0.000, below --threshold 0.5")
+        );
+        assert!(reason_for(["a b", " "], Some(&METHOD)).starts_with("a text of white space only"));
+        assert!(reason_for(["a b", "a c"], None).contains("--by exact"));
+        assert!(reason_for(["a b c d", "a b c e"], Some(&METHOD)).starts_with("they would be duplicates now"));
+        let single_band = DuplicateMethod { bands: BandLayout { bands: 1, rows: 60 }, ..METHOD };
+        assert!(reason_for(["a b c d", "a b c e"], Some(&single_band)).contains("no band of their signatures agrees"));
 
         let near = side(2, Some((0, "near", 0.75)));
-        let both = conclude([near.clone(), kept], ["a b c d", "a b c e"], Some(&METHOD), [None, None], Vec::new());
-        assert!(both.together);
-        assert_eq!(both.reasons, ["A is removed in favour of r0 (f.jsonl:0), which it resembles by 0.750"]);
+        let conclusion =
+            conclude([near.clone(), keeper], ["a b c d", "a b c e"], Some(&METHOD), [None, None], Vec::new());
+        assert!(conclusion.together);
+        assert_eq!(conclusion.reasons, ["A is removed in favour of r0 (f.jsonl:0), which it resembles by 0.750"]);
         // A chain: the record that A resembles is not one that B resembles.
         let chain = reason([near, other], ["a b c d", "a b c e"], Some(&METHOD), [Some(0.4), None]);
         assert!(chain.contains("B resembles that record by 0.400, and is not compared with"), "{chain}");
@@ -382,9 +386,9 @@ mod tests {
         fn comparison_equals_that_of_the_sets(left in "([a-e] ){0,9}", right in "([a-e] ){0,9}") {
             let explanation = METHOD.compare(&left, &right);
             let (x, y): (BTreeSet<&str>, BTreeSet<&str>) = (left.split_whitespace().collect(), right.split_whitespace().collect());
-            let (shared, either) = (x.intersection(&y).count(), x.union(&y).count());
+            let (shared, union) = (x.intersection(&y).count(), x.union(&y).count());
             prop_assert_eq!((explanation.shared, explanation.shingles), (shared as u64, [x.len() as u64, y.len() as u64]));
-            prop_assert_eq!(explanation.suffices, shared > 0 && 2 * shared >= either);
+            prop_assert_eq!(explanation.suffices, shared > 0 && 2 * shared >= union);
             // With one row a band, signatures agree wherever the smallest element is shared.
             prop_assert!(explanation.agreeing <= 64 && (shared > 0 || explanation.agreeing == 0));
             prop_assert!(explanation.resemblance < 1.0 || explanation.agreeing == 64);

@@ -44,11 +44,11 @@ pub struct PairEvidence {
 
 impl PairEvidence {
     /// Evaluates the rows of `FPrint-DocID`, and sorts them. `hosts[doc]` is the host of a page;
-    /// `asked` are the two pages.
+    /// `pages` are the two pages.
     pub fn new(
         table: &mut [FPrintDocId],
         hosts: &[HostId],
-        asked: [Page; 2],
+        pages: [Page; 2],
         settings: &OverlapSettings,
     ) -> PairEvidence {
         table.sort_unstable_by_key(FPrintDocId::key);
@@ -57,7 +57,7 @@ impl PairEvidence {
         for run in table.chunk_by(|x, y| x.fprint() == y.fprint()) {
             let docs: Vec<Page> = run.iter().map(|row| row.doc).collect();
             let verdict = judge(&docs, hosts, settings, &mut scratch);
-            if asked.iter().any(|page| docs.contains(page)) {
+            if pages.iter().any(|page| docs.contains(page)) {
                 evidence.verdicts.insert(run[0].fprint(), (verdict, docs.len() as u32));
             }
             if verdict == ChunkVerdict::Counts {
@@ -80,8 +80,8 @@ impl PairEvidence {
 
     /// Returns the number of chunks that count and are on both pages.
     pub fn shared(&self, x: Page, y: Page) -> u32 {
-        let of_x: HashSet<FPrint> = self.counting[x].iter().copied().collect();
-        self.counting[y].iter().filter(|chunk| of_x.contains(chunk)).count() as u32
+        let chunks_of_x: HashSet<FPrint> = self.counting[x].iter().copied().collect();
+        self.counting[y].iter().filter(|chunk| chunks_of_x.contains(chunk)).count() as u32
     }
 
     /// Returns the pages that are better matches for `from` than `to` is, best first: those that
@@ -95,9 +95,9 @@ impl PairEvidence {
         hosts: &[HostId],
         settings: &OverlapSettings,
     ) -> Vec<GuardedMatch> {
-        let of_from: HashSet<FPrint> = self.counting[from].iter().copied().collect();
+        let chunks_of_from: HashSet<FPrint> = self.counting[from].iter().copied().collect();
         let matching = |rival: Page| {
-            let shared = self.counting[rival].iter().filter(|chunk| of_from.contains(chunk)).count() as u32;
+            let shared = self.counting[rival].iter().filter(|chunk| chunks_of_from.contains(chunk)).count() as u32;
             let larger = self.chunks(from).max(self.chunks(rival));
             let similar = is_pairwise_similar(shared, self.chunks(from), self.chunks(rival), settings);
             similar.then_some(GuardedMatch { from, host: hosts[rival], to: rival, shared, larger })
@@ -108,11 +108,11 @@ impl PairEvidence {
         if best.iter().any(|of| of.to == to) {
             return Vec::new();
         }
-        let asked = matches.iter().find(|of| of.to == to);
+        let requested = matches.iter().find(|of| of.to == to);
         // On its own host a page may be exceeded by a match on any host.
-        let at_home = hosts[from] == hosts[to];
-        best.retain(|of| at_home || of.host == hosts[to]);
-        best.retain(|of| asked.is_none_or(|asked| of.better_than(asked).is_gt()));
+        let is_same_host = hosts[from] == hosts[to];
+        best.retain(|of| is_same_host || of.host == hosts[to]);
+        best.retain(|of| requested.is_none_or(|asked| of.better_than(asked).is_gt()));
         best.sort_by(|x, y| y.better_than(x).then(x.to.cmp(&y.to)));
         best
     }
@@ -123,15 +123,15 @@ impl PairEvidence {
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::explain::evidence::needed;
+/// use webtwin_core::explain::evidence::needed_chunks;
 /// use webtwin_job::OverlapSettings;
 ///
 /// let third = OverlapSettings { min_resemblance: 1.0 / 3.0, ..OverlapSettings::of_papers(1) };
-/// assert_eq!(needed([20, 30], &third), Some(10));
+/// assert_eq!(needed_chunks([20, 30], &third), Some(10));
 /// // All nine chunks of the smaller page are fewer than a third of the larger one's.
-/// assert_eq!(needed([9, 30], &third), None);
+/// assert_eq!(needed_chunks([9, 30], &third), None);
 /// ```
-pub fn needed(chunks: [u32; 2], settings: &OverlapSettings) -> Option<u32> {
+pub fn needed_chunks(chunks: [u32; 2], settings: &OverlapSettings) -> Option<u32> {
     (1..=chunks[0].min(chunks[1])).find(|&shared| is_pairwise_similar(shared, chunks[0], chunks[1], settings))
 }
 
@@ -166,16 +166,16 @@ mod tests {
             let hosts = &on[..pages.len()];
             let mut rows = table(&pages);
             let pairs = similar_pairs(&rows, hosts, &[], &settings);
-            let all = || Page::first(pages.len());
-            for a in all() {
-                for b in all().filter(|&b| b > a) {
+            let all_pages = || Page::first(pages.len());
+            for a in all_pages() {
+                for b in all_pages().filter(|&b| b > a) {
                     let evidence = PairEvidence::new(&mut rows, hosts, [a, b], &settings);
                     let (shared, chunks) = (evidence.shared(a, b), [evidence.chunks(a), evidence.chunks(b)]);
-                    let suffices = needed(chunks, &settings).is_some_and(|needed| shared >= needed);
-                    let beaten = |from, to| mutual && !evidence.better(from, to, all(), hosts, &settings).is_empty();
-                    let found = pairs.iter().find(|pair| (pair.a, pair.b) == (a, b));
-                    prop_assert_eq!(found.is_some(), suffices && !beaten(a, b) && !beaten(b, a));
-                    prop_assert!(found.is_none_or(|pair| pair.value == shared));
+                    let suffices = needed_chunks(chunks, &settings).is_some_and(|needed| shared >= needed);
+                    let beaten = |from, to| mutual && !evidence.better(from, to, all_pages(), hosts, &settings).is_empty();
+                    let pair_found = pairs.iter().find(|pair| (pair.a, pair.b) == (a, b));
+                    prop_assert_eq!(pair_found.is_some(), suffices && !beaten(a, b) && !beaten(b, a));
+                    prop_assert!(pair_found.is_none_or(|pair| pair.value == shared));
                 }
             }
         }

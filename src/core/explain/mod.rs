@@ -63,8 +63,8 @@ pub struct PageSide {
 }
 
 /// Serializes the id as a string, as everywhere in JSON.
-fn cluster_as_text<S: serde::Serializer>(of: &Option<(DocId, usize)>, to: S) -> Result<S::Ok, S::Error> {
-    of.map(|(cluster, pages)| (cluster.to_string(), pages)).serialize(to)
+fn cluster_as_text<S: serde::Serializer>(label: &Option<(DocId, usize)>, to: S) -> Result<S::Ok, S::Error> {
+    label.map(|(cluster, pages)| (cluster.to_string(), pages)).serialize(to)
 }
 
 /// A pair of the run, as a step of the chain.
@@ -152,7 +152,7 @@ pub struct SharedChunk {
 }
 
 /// Message for pages with so few chunks that the other page cannot be similar to them.
-pub const TOO_FEW: &str = "more than the smaller page has are needed";
+pub const TOO_FEW_CHUNKS: &str = "more than the smaller page has are needed";
 
 /// Formats the difference of two texts, at most `limit` lines, and passes each line to
 /// `line`.
@@ -188,14 +188,14 @@ pub fn describe(explanation: &Explanation<'_>, limit: usize) -> String {
     let mut line = |text: &str| printable(&mut out, text);
     for (name, side) in ["A", "B"].into_iter().zip(&explanation.pages) {
         line(&format!("{name}  {}", side.url));
-        let mut about = format!("   {} bytes of text", side.text_bytes);
+        let mut description = format!("   {} bytes of text", side.text_bytes);
         if let Some(url) = &side.copy_of {
-            let _ = write!(about, "; an exact copy of {url}, which represents it");
+            let _ = write!(description, "; an exact copy of {url}, which represents it");
         }
         if let Some((_, pages)) = side.cluster {
-            let _ = write!(about, "; in a trivial cluster of {pages} pages");
+            let _ = write!(description, "; in a trivial cluster of {pages} pages");
         }
-        line(&about);
+        line(&description);
         for (root, pages) in &side.collections {
             line(&format!("   in a collection of {pages} pages at {root}"));
         }
@@ -234,9 +234,9 @@ pub fn describe(explanation: &Explanation<'_>, limit: usize) -> String {
     if let Some(shared) = overlap.pair {
         line(&format!("  overlap: a pair of the run, {shared} chunks shared"));
     }
-    let needed = overlap.needed.map_or(TOO_FEW.into(), |needed| format!("{needed} are needed"));
+    let needed_text = overlap.needed.map_or(TOO_FEW_CHUNKS.into(), |needed| format!("{needed} are needed"));
     line(&format!(
-        "  overlap: {} shared of {} and {} chunks that count, {needed}{}",
+        "  overlap: {} shared of {} and {} chunks that count, {needed_text}{}",
         overlap.shared,
         overlap.chunks[0],
         overlap.chunks[1],

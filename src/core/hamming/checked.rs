@@ -110,12 +110,12 @@ mod tests {
             asked in prop::collection::vec((any::<bool>(), 0usize..21_000, 0usize..9000), 1..20)
         ) {
             let bytes = |seed: u64, n: usize| (0..n as u64).map(|at| webtwin_base::ids::splitmix64(seed << 32 | at) as u8).collect::<Vec<u8>>();
-            let (one, two) = (bytes(1, lengths.0), bytes(2, lengths.1));
-            let checks = checks(&[&one, &two]);
-            let (a, b) = (checks.len(), checks.len() + one.len());
+            let (first, two) = (bytes(1, lengths.0), bytes(2, lengths.1));
+            let checks = checks(&[&first, &two]);
+            let (a, b) = (checks.len(), checks.len() + first.len());
             let spans = [a..b, b..b + two.len()];
             prop_assert!(CheckedSection::sections(spans.clone(), 0..a + 1).is_none());
-            let written = [checks, one, two].concat();
+            let written = [checks, first, two].concat();
             let sections = CheckedSection::sections(spans.clone(), 0..a).unwrap();
             let mut file = written.clone();
             if a < file.len() {
@@ -125,8 +125,8 @@ mod tests {
                 let (section, span) = (&sections[usize::from(second)], &spans[usize::from(second)]);
                 let end = (from + length).min(span.len()).next_multiple_of(BLOCK).min(span.len());
                 let touched = span.start + (from / BLOCK * BLOCK).min(end)..span.start + end;
-                let same = length == 0 || file[touched.clone()] == written[touched];
-                prop_assert_eq!(section.is_good(&file, from..from + length), same);
+                let is_intact = length == 0 || file[touched.clone()] == written[touched];
+                prop_assert_eq!(section.is_good(&file, from..from + length), is_intact);
             }
         }
     }

@@ -17,10 +17,10 @@ use super::kernels::{Level, cross, gather, within};
 const PASS_BITS: u32 = 11;
 
 /// Number of items whose keys are gathered together.
-const GATHERED: usize = 1024;
+const KEYS_PER_BATCH: usize = 1024;
 
 /// Maximum number of items that are always compared pair by pair.
-const FEW: usize = 64;
+const PAIRWISE_ITEMS: usize = 64;
 
 /// Nanoseconds to move an item to its bucket in one pass, and to compare a vector of eight items.
 /// [`Joiner`] weighs these costs.
@@ -105,17 +105,18 @@ pub struct KeyGroup {
 impl KeyGroup {
     /// Groups the keys of a design over some bits by block. The most common block comes first; ties
     /// go to the highest block, because ascending items are already partitioned by it.
-    fn of(design: &BlockDesign, bits: u64) -> Vec<KeyGroup> {
-        let each = BlockDesign { blocks: design.blocks, keys: (0..design.blocks).map(|block| 1 << block).collect() };
-        let blocks = each.over(bits);
+    fn from_design(design: &BlockDesign, bits: u64) -> Vec<KeyGroup> {
+        let single_blocks =
+            BlockDesign { blocks: design.blocks, keys: (0..design.blocks).map(|block| 1 << block).collect() };
+        let blocks = single_blocks.over(bits);
         let mut keys = design.over(bits);
         let mut groups = Vec::new();
         while !keys.is_empty() {
-            let having = |block: &u64| keys.iter().filter(|key| *key & block != 0).count();
-            let block = *blocks.iter().max_by_key(|block| having(block)).expect("a design has blocks");
-            let (with, without): (Vec<u64>, _) = keys.into_iter().partition(|key| key & block != 0);
-            groups.push(KeyGroup { block, rests: with.into_iter().map(|key| key & !block).collect() });
-            keys = without;
+            let key_count = |block: &u64| keys.iter().filter(|key| *key & block != 0).count();
+            let block = *blocks.iter().max_by_key(|block| key_count(block)).expect("a design has blocks");
+            let (keys_with_block, other_keys): (Vec<u64>, _) = keys.into_iter().partition(|key| key & block != 0);
+            groups.push(KeyGroup { block, rests: keys_with_block.into_iter().map(|key| key & !block).collect() });
+            keys = other_keys;
         }
         groups
     }
@@ -130,7 +131,7 @@ pub struct Joiner {
     k: u32,
     level: Level,
     designs: Vec<BlockDesign>,
-    few: usize,
+    pairwise_items: usize,
     move_ns: f64,
     /// Keys on which pairs of the current bucket must not agree, because such pairs are found in
     /// another bucket.
@@ -145,7 +146,7 @@ impl Joiner {
     pub fn new(k: u32, level: Level) -> Joiner {
         let designs = block_designs(k);
         let (excluded, left, right, pairs) = Default::default();
-        Joiner { k, level, designs, few: FEW, move_ns: MOVE_NS, excluded, left, right, pairs }
+        Joiner { k, level, designs, pairwise_items: PAIRWISE_ITEMS, move_ns: MOVE_NS, excluded, left, right, pairs }
     }
 
     /// Calls `sink` once with every pair of two distinct indices in `items` that is at most k bits
@@ -162,26 +163,26 @@ impl Joiner {
         sink: &mut impl FnMut(&T, &T, u32),
     ) {
         let n = items.len() as f64;
-        let few = items.len() <= self.few;
-        let Some(groups) = (!few).then(|| self.cheapest(varying(items), n, n / 2.0)).flatten() else {
+        let is_small = items.len() <= self.pairwise_items;
+        let Some(groups) = (!is_small).then(|| self.cheapest(varying(items), n, n / 2.0)).flatten() else {
             return self.compare(items, sink);
         };
         let outer = self.excluded.len();
-        let (mut here, mut there) = (items, scratch);
+        let (mut source, mut target) = (items, scratch);
         for KeyGroup { block, rests } in &groups {
-            let before = self.excluded.len();
-            buckets(here, there, *block, self.level, &mut |part, scratch| {
+            let excluded_count = self.excluded.len();
+            buckets(source, target, *block, self.level, &mut |part, scratch| {
                 if part.len() > 1 {
                     self.within_part(part, scratch, *block, rests, sink);
-                    self.excluded.truncate(before);
+                    self.excluded.truncate(excluded_count);
                 }
             });
-            (here, there) = (there, here);
+            (source, target) = (target, source);
             self.excluded.extend(rests.iter().map(|rest| block | rest));
         }
         self.excluded.truncate(outer);
         if groups.len() % 2 == 1 {
-            there.copy_from_slice(here);
+            target.copy_from_slice(source);
         }
     }
 
@@ -195,18 +196,18 @@ impl Joiner {
         rests: &[u64],
         sink: &mut impl FnMut(&T, &T, u32),
     ) {
-        let (mut here, mut there) = (items, scratch);
-        for rest in rests {
-            buckets(here, there, *rest, self.level, &mut |bucket, scratch| {
+        let (mut source, mut target) = (items, scratch);
+        for key in rests {
+            buckets(source, target, *key, self.level, &mut |bucket, scratch| {
                 if bucket.len() > 1 && !self.comes_elsewhere(bucket) {
                     self.within(bucket, scratch, sink);
                 }
             });
-            (here, there) = (there, here);
-            self.excluded.push(block | rest);
+            (source, target) = (target, source);
+            self.excluded.push(block | key);
         }
         if rests.len() % 2 == 1 {
-            there.copy_from_slice(here);
+            target.copy_from_slice(source);
         }
     }
 
@@ -230,11 +231,11 @@ impl Joiner {
     ) {
         self.excluded.extend(groups[..place].iter().flat_map(KeyGroup::keys));
         let KeyGroup { block, rests } = &groups[place];
-        let before = self.excluded.len();
+        let excluded_count = self.excluded.len();
         buckets(items, scratch, *block, self.level, &mut |part, scratch| {
             if part.len() > 1 {
                 self.within_part(part, scratch, *block, rests, sink);
-                self.excluded.truncate(before);
+                self.excluded.truncate(excluded_count);
             }
         });
         self.excluded.clear();
@@ -248,57 +249,57 @@ impl Joiner {
         sink: &mut impl FnMut(&T, &T, u32),
     ) {
         let (items, scratch) = left;
-        let (others, other_scratch) = right;
-        let (n, m) = (items.len() as f64, others.len() as f64);
-        let groups = if items.len() * others.len() <= self.few * self.few {
+        let (right_items, other_scratch) = right;
+        let (n, m) = (items.len() as f64, right_items.len() as f64);
+        let groups = if items.len() * right_items.len() <= self.pairwise_items * self.pairwise_items {
             None
         } else {
-            let bits = varying(items) | varying(others) | (items[0].fingerprint() ^ others[0].fingerprint());
+            let bits = varying(items) | varying(right_items) | (items[0].fingerprint() ^ right_items[0].fingerprint());
             if self.excluded.iter().any(|key| bits & key == 0) {
                 return;
             }
             self.cheapest(bits, n + m, n * m / (n + m))
         };
         let Some(groups) = groups else {
-            return self.compare_across(items, others, sink);
+            return self.compare_across(items, right_items, sink);
         };
         let outer = self.excluded.len();
-        let (mut here, mut there, mut other_here, mut other_there) = (items, scratch, others, other_scratch);
+        let (mut source, mut target, mut other_here, mut other_there) = (items, scratch, right_items, other_scratch);
         for key in groups.iter().flat_map(KeyGroup::keys) {
-            two_buckets((here, there), (other_here, other_there), key, self.level, &mut |left, right| {
+            two_buckets((source, target), (other_here, other_there), key, self.level, &mut |left, right| {
                 self.across(left, right, sink);
             });
-            (here, there, other_here, other_there) = (there, here, other_there, other_here);
+            (source, target, other_here, other_there) = (target, source, other_there, other_here);
             self.excluded.push(key);
         }
-        let moved = (self.excluded.len() - outer) % 2 == 1;
+        let is_swapped = (self.excluded.len() - outer) % 2 == 1;
         self.excluded.truncate(outer);
-        if moved {
-            there.copy_from_slice(here);
+        if is_swapped {
+            target.copy_from_slice(source);
             other_there.copy_from_slice(other_here);
         }
     }
 
     /// Returns the keys of the design with the lowest expected cost, or `None` if comparing all
     /// items is cheaper. `items` are moved for each key, and without partitioning each would be
-    /// compared with `others` items.
-    fn cheapest(&self, bits: u64, items: f64, others: f64) -> Option<Vec<KeyGroup>> {
+    /// compared with `other_count` items.
+    fn cheapest(&self, bits: u64, items: f64, other_count: f64) -> Option<Vec<KeyGroup>> {
         let width = bits.count_ones();
         let compare = |others: f64| items * COMPARE_NS * (others / 8.0).max(1.0);
         let cost = |design: &BlockDesign| {
             let p = width * design.keys[0].count_ones() / design.blocks;
             let passes = f64::from(p.div_ceil(PASS_BITS));
-            design.keys.len() as f64 * (items * self.move_ns * passes + compare(others / 2f64.powi(p as i32)))
+            design.keys.len() as f64 * (items * self.move_ns * passes + compare(other_count / 2f64.powi(p as i32)))
         };
         let fits = self.designs.iter().filter(|design| design.blocks <= width);
         let best = fits.map(|design| (cost(design), design)).min_by(|x, y| x.0.total_cmp(&y.0))?;
-        (best.0 < compare(others)).then(|| KeyGroup::of(best.1, bits))
+        (best.0 < compare(other_count)).then(|| KeyGroup::from_design(best.1, bits))
     }
 
     /// True if all pairs of the items agree on an excluded key. Few items are not tested, because
     /// comparing them is cheaper than the test.
     fn comes_elsewhere<T: FingerprintItem>(&self, items: &[T]) -> bool {
-        if self.excluded.is_empty() || items.len() <= self.few {
+        if self.excluded.is_empty() || items.len() <= self.pairwise_items {
             return false;
         }
         let bits = varying(items);
@@ -318,16 +319,21 @@ impl Joiner {
         }
     }
 
-    fn compare_across<T: FingerprintItem>(&mut self, items: &[T], others: &[T], sink: &mut impl FnMut(&T, &T, u32)) {
+    fn compare_across<T: FingerprintItem>(
+        &mut self,
+        items: &[T],
+        right_items: &[T],
+        sink: &mut impl FnMut(&T, &T, u32),
+    ) {
         self.left.clear();
         self.left.extend(items.iter().map(T::fingerprint));
         self.right.clear();
-        self.right.extend(others.iter().map(T::fingerprint));
+        self.right.extend(right_items.iter().map(T::fingerprint));
         // The left items are compared in parts, so that the buffer of pairs stays small.
-        for (part, left) in self.left.chunks(GATHERED).enumerate() {
+        for (part, left) in self.left.chunks(KEYS_PER_BATCH).enumerate() {
             cross(self.level, left, &self.right, self.k, &mut self.pairs);
             for (i, j, distance) in self.pairs.drain(..) {
-                let (x, y) = (&items[part * GATHERED + i as usize], &others[j as usize]);
+                let (x, y) = (&items[part * KEYS_PER_BATCH + i as usize], &right_items[j as usize]);
                 let difference = x.fingerprint() ^ y.fingerprint();
                 if self.excluded.iter().all(|key| difference & key != 0) {
                     sink(x, y, distance);
@@ -346,12 +352,12 @@ fn varying<T: FingerprintItem>(items: &[T]) -> u64 {
 /// Splits a key into the highest bits, by which one pass partitions `items` items, and the rest.
 fn pass(key: u64, items: usize) -> (u64, u64) {
     let bits = (items / 4).max(2).ilog2().clamp(1, PASS_BITS).min(key.count_ones());
-    let mut rest = key;
+    let mut high = key;
     // Passes of equal size are cheaper than a full one and a small one.
     let passes = key.count_ones().div_ceil(bits);
     let low = key.count_ones() - key.count_ones().div_ceil(passes);
-    (0..low).for_each(|_| rest &= rest - 1);
-    (rest, key & !rest)
+    (0..low).for_each(|_| high &= high - 1);
+    (high, key & !high)
 }
 
 /// Moves the items of `from` to `to`, with items of equal bits of `key` next to each other. Calls
@@ -369,15 +375,15 @@ fn buckets<T: FingerprintItem>(
         to.copy_from_slice(from);
         return;
     }
-    let (high, rest) = pass(key, from.len());
+    let (high, low_key) = pass(key, from.len());
     let ends = partition(from, to, high, level);
     let mut start = 0;
     for end in ends {
         let (bucket, scratch) = (&mut to[start..end], &mut from[start..end]);
-        if rest == 0 {
+        if low_key == 0 {
             visit(bucket, scratch);
         } else if !bucket.is_empty() {
-            buckets(bucket, scratch, rest, level, visit);
+            buckets(bucket, scratch, low_key, level, visit);
             bucket.copy_from_slice(scratch);
         }
         start = end;
@@ -386,13 +392,13 @@ fn buckets<T: FingerprintItem>(
 
 /// Partitions two lists together: `visit` receives the buckets of both that have the same key.
 fn two_buckets<T: FingerprintItem>(
-    one: (&mut [T], &mut [T]),
+    left: (&mut [T], &mut [T]),
     two: (&mut [T], &mut [T]),
     key: u64,
     level: Level,
     visit: &mut impl FnMut((&mut [T], &mut [T]), (&mut [T], &mut [T])),
 ) {
-    let ((from, to), (other_from, other_to)) = (one, two);
+    let ((from, to), (other_from, other_to)) = (left, two);
     if key == 0 || from.is_empty() || other_from.is_empty() {
         if key == 0 {
             visit((&mut *from, &mut *to), (&mut *other_from, &mut *other_to));
@@ -401,7 +407,7 @@ fn two_buckets<T: FingerprintItem>(
         other_to.copy_from_slice(other_from);
         return;
     }
-    let (high, rest) = pass(key, from.len().max(other_from.len()));
+    let (high, low_key) = pass(key, from.len().max(other_from.len()));
     let ends = partition(from, to, high, level);
     let other_ends = partition(other_from, other_to, high, level);
     let (mut start, mut other_start) = (0, 0);
@@ -409,10 +415,10 @@ fn two_buckets<T: FingerprintItem>(
         let (bucket, scratch) = (&mut to[start..end], &mut from[start..end]);
         let (other, other_scratch) = (&mut other_to[other_start..other_end], &mut other_from[other_start..other_end]);
         if !bucket.is_empty() && !other.is_empty() {
-            if rest == 0 {
+            if low_key == 0 {
                 visit((bucket, scratch), (other, other_scratch));
             } else {
-                two_buckets((&mut *bucket, &mut *scratch), (&mut *other, &mut *other_scratch), rest, level, visit);
+                two_buckets((&mut *bucket, &mut *scratch), (&mut *other, &mut *other_scratch), low_key, level, visit);
                 bucket.copy_from_slice(scratch);
                 other.copy_from_slice(other_scratch);
             }
@@ -424,12 +430,12 @@ fn two_buckets<T: FingerprintItem>(
 /// Moves items from `from` to `to` in the order of their bits in `key`. Returns the end of each
 /// key's items.
 fn partition<T: FingerprintItem>(from: &[T], to: &mut [T], key: u64, level: Level) -> Vec<usize> {
-    let (mut values, mut keys) = ([0; GATHERED], [0; GATHERED]);
+    let (mut values, mut keys) = ([0; KEYS_PER_BATCH], [0; KEYS_PER_BATCH]);
     let mut keys_of = |items: &[T], take: &mut dyn FnMut(&[u32])| {
-        for some in items.chunks(GATHERED) {
-            values.iter_mut().zip(some).for_each(|(value, item)| *value = item.fingerprint());
-            gather(level, &values[..some.len()], key, &mut keys[..some.len()]);
-            take(&keys[..some.len()]);
+        for batch in items.chunks(KEYS_PER_BATCH) {
+            values.iter_mut().zip(batch).for_each(|(value, item)| *value = item.fingerprint());
+            gather(level, &values[..batch.len()], key, &mut keys[..batch.len()]);
+            take(&keys[..batch.len()]);
         }
     };
     let mut places = vec![0; 1 << key.count_ones()];
@@ -458,9 +464,9 @@ pub(super) mod tests {
     /// Fingerprints of several kinds: uniform, around a few centres, with an equal half, of few
     /// bits.
     pub(crate) fn kinds() -> impl Strategy<Value = Vec<u64>> {
-        let one = (0u32..5, any::<u64>(), any::<u64>(), 0u64..4);
+        let fingerprint = (0u32..5, any::<u64>(), any::<u64>(), 0u64..4);
         prop::collection::btree_set(
-            one.prop_map(|(kind, x, flips, centre)| match kind {
+            fingerprint.prop_map(|(kind, x, flips, centre)| match kind {
                 0 => x,
                 1 => webtwin_base::ids::splitmix64(centre) ^ 1 << (x & 63) ^ 1 << (x >> 8 & 63) ^ 1 << (x >> 16 & 63),
                 2 => x & 0xffff_ffff | 0x1234_5678 << 32,
@@ -473,15 +479,15 @@ pub(super) mod tests {
     }
 
     fn plain(left: &[u64], right: &[u64], k: u32) -> Vec<(u64, u64, u32)> {
-        let all = left.iter().flat_map(|x| right.iter().map(move |y| (*x, *y, (x ^ y).count_ones())));
-        let mut pairs: Vec<_> = all.filter(|pair| pair.2 <= k).collect();
+        let all_pairs = left.iter().flat_map(|x| right.iter().map(move |y| (*x, *y, (x ^ y).count_ones())));
+        let mut pairs: Vec<_> = all_pairs.filter(|pair| pair.2 <= k).collect();
         pairs.sort_unstable();
         pairs
     }
 
     /// Returns a joiner that partitions whenever the items differ.
     fn eager(k: u32) -> Joiner {
-        Joiner { few: 2, move_ns: 0.0, ..Joiner::new(k, Level::best()) }
+        Joiner { pairwise_items: 2, move_ns: 0.0, ..Joiner::new(k, Level::best()) }
     }
 
     proptest! {

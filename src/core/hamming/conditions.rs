@@ -55,11 +55,11 @@ impl Condition {
 
 /// Packs the bits that a mask of 16 bits selects into the low end.
 fn pack(value: u64, mask: u64) -> u16 {
-    let mut rest = mask;
+    let mut remaining = mask;
     let mut packed = 0;
     for to in 0..16 {
-        packed |= ((value >> (rest.trailing_zeros() & 63) & 1) as u16) << to;
-        rest &= rest.wrapping_sub(1);
+        packed |= ((value >> (remaining.trailing_zeros() & 63) & 1) as u16) << to;
+        remaining &= remaining.wrapping_sub(1);
     }
     packed
 }
@@ -139,11 +139,12 @@ mod tests {
     #[test]
     fn every_condition_is_necessary() {
         for k in 1..=4 {
-            let all = conditions(k);
-            for without in 0..all.len() {
-                let fewer = || all.iter().enumerate().filter(|(i, _)| *i != without).map(|(_, condition)| condition);
+            let all_conditions = conditions(k);
+            for omitted in 0..all_conditions.len() {
+                let fewer =
+                    || all_conditions.iter().enumerate().filter(|(i, _)| *i != omitted).map(|(_, condition)| condition);
                 let missed = subsets_of_64(64, k).any(|errors| !fewer().any(|condition| condition.is_met(errors)));
-                assert!(missed, "k {k}: condition {without} is not needed");
+                assert!(missed, "k {k}: condition {omitted} is not needed");
             }
         }
     }

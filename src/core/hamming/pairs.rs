@@ -144,10 +144,10 @@ pub fn similar_pairs(
         Guard::MutualBest => speak(&groups, &near, &mut pairs),
         Guard::Centre | Guard::Neighbours => unreachable!("a job that asks for them is refused"),
     }
-    let kept = (pairs.len() - between) as u64;
+    let kept_count = (pairs.len() - between) as u64;
     pairs.sort_unstable();
     let (distinct, near) = (groups.simhashes.len() as u64, near.len() as u64);
-    (pairs, NearCounts { distinct, near, guarded: near - kept })
+    (pairs, NearCounts { distinct, near, guarded: near - kept_count })
 }
 
 /// Creates a pair from two pages in any order.
@@ -167,14 +167,14 @@ pub fn group(rows: &[SimhashDocId], hosts: &[HostId], pairs: &mut Vec<SimilarPai
         groups.faces.extend(pages.iter().map(|row| HostGroup { host: hosts[row.doc], page: row.doc }));
         let faces = &mut groups.faces[start..];
         faces.sort_unstable_by_key(|face| (face.host, face.page));
-        let mut kept = 0;
+        let mut face_count = 0;
         for at in 0..faces.len() {
             if at == 0 || faces[at].host != faces[at - 1].host {
-                faces[kept] = faces[at];
-                kept += 1;
+                faces[face_count] = faces[at];
+                face_count += 1;
             }
         }
-        groups.faces.truncate(start + kept);
+        groups.faces.truncate(start + face_count);
         groups.ends.push(groups.faces.len() as u32);
     }
     groups
@@ -208,12 +208,12 @@ fn speak(groups: &SimhashGroups, near: &[(u32, u32, u32)], pairs: &mut Vec<Simil
     views.sort_unstable();
     let mut spoken_for: Vec<Option<Page>> = Vec::with_capacity(views.len());
     for views in views.chunk_by(|x, y| x[0] == y[0]) {
-        let seen: Vec<_> = views.iter().map(|&[_, to, distance]| (distance, groups.faces(to))).collect();
-        spoken_for.extend(self::spoken_for(groups, views[0][0], &seen));
+        let group_views: Vec<_> = views.iter().map(|&[_, to, distance]| (distance, groups.faces(to))).collect();
+        spoken_for.extend(self::spoken_for(groups, views[0][0], &group_views));
     }
     for (view, to_page) in views.iter().zip(&spoken_for).filter(|(view, _)| view[0] < view[1]) {
-        let back = views.binary_search(&[view[1], view[0], view[2]]).expect("both ends see a pair");
-        if let (Some(x), Some(y)) = (spoken_for[back], to_page) {
+        let reverse = views.binary_search(&[view[1], view[0], view[2]]).expect("both ends see a pair");
+        if let (Some(x), Some(y)) = (spoken_for[reverse], to_page) {
             pairs.push(pair(x, *y, view[2]));
         }
     }
@@ -251,8 +251,8 @@ mod tests {
         let mut labels: Vec<Page> = Page::first(pages).collect();
         for _ in 0..pages {
             for &(x, y) in pairs {
-                let least = labels[x].min(labels[y]);
-                (labels[x], labels[y]) = (least, least);
+                let label = labels[x].min(labels[y]);
+                (labels[x], labels[y]) = (label, label);
             }
         }
         labels
@@ -262,8 +262,8 @@ mod tests {
     fn equal_simhashes_make_a_star_not_a_clique() {
         let mut rows: Vec<_> = Page::first(1000).map(|doc| SimhashDocId::new(7, doc)).collect();
         let settings = Hamming { k: 3, guard: Guard::MutualBest };
-        let (pairs, found) = similar_pairs(&mut rows, &[HostId(0); 1000], &settings);
-        assert_eq!((pairs.len(), found.distinct, found.near), (999, 1, 0));
+        let (pairs, counts) = similar_pairs(&mut rows, &[HostId(0); 1000], &settings);
+        assert_eq!((pairs.len(), counts.distinct, counts.near), (999, 1, 0));
         assert!(pairs.iter().all(|pair| pair.a == Page(0) && pair.value == 0));
     }
 
@@ -290,11 +290,11 @@ mod tests {
             let row = |(doc, page): (Page, &(u64, HostId))| SimhashDocId::new(spread(page.0), doc);
             let mut rows: Vec<_> = Page::first(pages.len()).zip(&pages).map(row).collect();
             let settings = Hamming { k: 2 * settings.k, ..settings };
-            let want = all_pairs(&rows, &hosts, &settings);
+            let expected = all_pairs(&rows, &hosts, &settings);
             let (pairs, _) = similar_pairs(&mut rows, &hosts, &settings);
-            let got: Vec<_> = pairs.iter().map(|pair| (pair.a, pair.b)).collect();
-            prop_assert!(got.iter().all(|pair| want.contains(pair)));
-            prop_assert_eq!(clusters(pages.len(), &got), clusters(pages.len(), &want));
+            let actual: Vec<_> = pairs.iter().map(|pair| (pair.a, pair.b)).collect();
+            prop_assert!(actual.iter().all(|pair| expected.contains(pair)));
+            prop_assert_eq!(clusters(pages.len(), &actual), clusters(pages.len(), &expected));
         }
     }
 }

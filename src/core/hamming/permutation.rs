@@ -29,7 +29,7 @@
 pub struct Permutation {
     f: u32,
     key: u64,
-    rest: u64,
+    low_key: u64,
     runs: Vec<Run>,
 }
 
@@ -48,10 +48,10 @@ impl Permutation {
     /// Panics if the key has bits above f, or if f is over 64.
     pub fn new(f: u32, key: u64) -> Permutation {
         assert!(f <= 64 && (f == 64 || key >> f == 0), "a key {key:#x} for {f} bits");
-        let rest = !key & if f == 64 { u64::MAX } else { (1 << f) - 1 };
+        let low_key = !key & if f == 64 { u64::MAX } else { (1 << f) - 1 };
         let mut runs: Vec<Run> = Vec::new();
         let mut to = 0;
-        for part in [rest, key] {
+        for part in [low_key, key] {
             let mut left = part;
             while left != 0 {
                 let from = left.trailing_zeros();
@@ -62,7 +62,7 @@ impl Permutation {
                 left &= !(mask << from);
             }
         }
-        Permutation { f, key, rest, runs }
+        Permutation { f, key, low_key, runs }
     }
 
     /// Returns p, the number of bits in the key.
@@ -108,10 +108,10 @@ impl Permutation {
         use std::arch::x86_64::_pext_u64;
         // If the key has no bits and the rest has all 64, the shift is by 64 bits, which `<<` does
         // not allow.
-        let below = self.f - self.top_bits();
+        let low_bits = self.f - self.top_bits();
         for fingerprint in fingerprints {
-            let top = _pext_u64(*fingerprint, self.key).unbounded_shl(below);
-            *fingerprint = top | _pext_u64(*fingerprint, self.rest);
+            let top = _pext_u64(*fingerprint, self.key).unbounded_shl(low_bits);
+            *fingerprint = top | _pext_u64(*fingerprint, self.low_key);
         }
     }
 }
@@ -124,10 +124,10 @@ mod tests {
 
     /// Permutes bit by bit, as defined in the module documentation.
     fn plain(f: u32, key: u64, fingerprint: u64) -> u64 {
-        let in_key = |&bit: &u32| key >> bit & 1 == 1;
-        let top = (0..f).rev().filter(in_key);
-        let below = (0..f).rev().filter(|bit| !in_key(bit));
-        top.chain(below).fold(0, |permuted, bit| permuted << 1 | fingerprint >> bit & 1)
+        let is_in_key = |&bit: &u32| key >> bit & 1 == 1;
+        let top = (0..f).rev().filter(is_in_key);
+        let low = (0..f).rev().filter(|bit| !is_in_key(bit));
+        top.chain(low).fold(0, |permuted, bit| permuted << 1 | fingerprint >> bit & 1)
     }
 
     proptest! {

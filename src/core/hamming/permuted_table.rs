@@ -43,7 +43,7 @@ use webtwin_base::read_at::Bytes;
 pub const FORMAT: u32 = 2;
 
 const KIND: FileKind =
-    FileKind { magic: b"wt-table", format: FORMAT, what: "a permuted table", remedy: "build the index again" };
+    FileKind { magic: b"wt-table", format: FORMAT, description: "a permuted table", remedy: "build the index again" };
 
 const CHECKS: usize = 0;
 const DIRECTORY: usize = 1;
@@ -52,7 +52,7 @@ const SECTIONS: usize = 3;
 
 /// Maximum number of rows of one prefix that are all compared. If there are more, the rows with the
 /// key are searched.
-const FEW: usize = 64;
+const LINEAR_ROWS: usize = 64;
 
 /// Number of interpolation steps before a search continues by bisection.
 const INTERPOLATIONS: u32 = 4;
@@ -93,22 +93,22 @@ pub fn build(f: u32, key: u64, recipe: &str, mut fingerprints: Vec<u64>) -> Vec<
     let Shape { prefix_bits, width } = Shape::new(f, permutation.top_bits(), fingerprints.len());
     let mut directory = Vec::with_capacity(4 * ((1 << prefix_bits) + 1));
     let mut packed = Vec::with_capacity(width * fingerprints.len());
-    let below = u64::MAX >> (64 - (f - prefix_bits));
+    let low_mask = u64::MAX >> (64 - (f - prefix_bits));
     let mut prefix = 0u64;
     for (row, permuted) in (0u32..).zip(&fingerprints) {
         while prefix <= permuted.unbounded_shr(f - prefix_bits) {
             directory.extend(row.to_le_bytes());
             prefix += 1;
         }
-        packed.extend_from_slice(&(permuted & below).to_le_bytes()[..width]);
+        packed.extend_from_slice(&(permuted & low_mask).to_le_bytes()[..width]);
     }
     for _ in prefix..=1 << prefix_bits {
         directory.extend(rows.to_le_bytes());
     }
     drop(fingerprints);
-    let about = TableHeader { f, key, recipe: recipe.into(), rows: u64::from(rows), prefix_bits };
+    let header = TableHeader { f, key, recipe: recipe.into(), rows: u64::from(rows), prefix_bits };
     let checks = checks(&[&directory, &packed]);
-    let head = sections::head(KIND, &about, &[&checks, &directory, &packed]);
+    let head = sections::head(KIND, &header, &[&checks, &directory, &packed]);
     vec![head, checks, directory, packed]
 }
 
@@ -154,7 +154,7 @@ pub(super) type IntactResult<T> = std::result::Result<T, DamagedBlock>;
 /// // Fingerprints of 16 bits; the table is sorted by their low byte.
 /// let file = build(16, 0x00ff, "mine-v1", vec![0x1203, 0x3401, 0x5602]).concat();
 /// let table = PermutedTable::open("table", file)?;
-/// assert_eq!((table.about().f, table.about().rows), (16, 3));
+/// assert_eq!((table.header().f, table.header().rows), (16, 3));
 /// assert_eq!(table.permutation().apply(0x3401), 0x0134);
 /// assert!(table.verify().is_ok());
 /// # Ok::<(), webtwin_base::error::Error>(())
@@ -178,7 +178,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     /// format, or are truncated.
     pub fn open(name: &str, bytes: B) -> Result<PermutedTable<B>> {
         let head: SectionHead<TableHeader> = SectionHead::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
-        let TableHeader { f, key, rows, prefix_bits, .. } = head.about;
+        let TableHeader { f, key, rows, prefix_bits, .. } = head.header;
         let span = |section| head.span(section).start as usize..head.span(section).end as usize;
         let (directory, rows_span) = (span(DIRECTORY), span(ROWS));
         let good = (1..=64).contains(&f)
@@ -197,8 +197,8 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     }
 
     /// Returns the description of the table.
-    pub fn about(&self) -> &TableHeader {
-        &self.head.about
+    pub fn header(&self) -> &TableHeader {
+        &self.head.header
     }
 
     /// Returns the permutation of the table.
@@ -250,7 +250,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
 
     /// Returns the number of bits of a row that are stored.
     fn low_bits(&self) -> u32 {
-        self.about().f - self.about().prefix_bits
+        self.header().f - self.header().prefix_bits
     }
 
     fn low(&self, permuted: u64) -> u64 {
@@ -282,11 +282,11 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
         let entry = self.directory().get(at..at + 8).unwrap_or_default();
         let rows = self.packed().len() / self.width;
         let from = number(entry).min(rows);
-        let until = entry.get(4..).map_or(0, number).min(rows);
+        let end = entry.get(4..).map_or(0, number).min(rows);
         for line in 0..4 {
             prefetch(self.packed(), from * self.width + 64 * line);
         }
-        Ok(from..until.max(from))
+        Ok(from..end.max(from))
     }
 
     /// Returns, as step 1, those of `rows`, all with the prefix of a permuted fingerprint, that
@@ -296,31 +296,37 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     /// Returns [`DamagedBlock`] if a row that is read is in a damaged block.
     #[inline]
     pub(super) fn with_key(&self, permuted: u64, rows: Range<usize>) -> IntactResult<Range<usize>> {
-        let below = self.about().f - self.permutation.top_bits();
-        if rows.len() <= FEW || below == self.low_bits() {
+        let low_bits = self.header().f - self.permutation.top_bits();
+        if rows.len() <= LINEAR_ROWS || low_bits == self.low_bits() {
             return Ok(rows);
         }
-        let rest = 1u64.unbounded_shl(below).wrapping_sub(1);
-        let (least, most) = (self.low(permuted) & !rest, self.low(permuted) | rest);
-        let from = self.first_not_below(least, rows.clone())?;
-        let until = match most.checked_add(1) {
+        let free_mask = 1u64.unbounded_shl(low_bits).wrapping_sub(1);
+        let (lowest, highest) = (self.low(permuted) & !free_mask, self.low(permuted) | free_mask);
+        let from = self.first_not_below(lowest, rows.clone())?;
+        let end = match highest.checked_add(1) {
             Some(above) => self.first_not_below(above, from..rows.end)?,
             None => rows.end,
         };
-        Ok(from..until)
+        Ok(from..end)
     }
 
     /// Appends, as step 2, the fingerprints of those of `rows`, all with the prefix of a permuted
     /// fingerprint, that differ from it in at most `k` bits.
     ///
     /// # Errors
-    /// Returns [`DamagedBlock`] if the rows are damaged; `found` is then unchanged.
-    pub(super) fn near(&self, permuted: u64, rows: Range<usize>, k: u32, found: &mut Vec<u64>) -> IntactResult<()> {
+    /// Returns [`DamagedBlock`] if the rows are damaged; `fingerprints` is then unchanged.
+    pub(super) fn near(
+        &self,
+        permuted: u64,
+        rows: Range<usize>,
+        k: u32,
+        fingerprints: &mut Vec<u64>,
+    ) -> IntactResult<()> {
         self.check_rows(rows.clone())?;
         let mut near = Vec::new();
         scan(self.packed(), self.width, rows, self.low(permuted), k, &mut near);
         let prefix = permuted & !self.low(permuted);
-        found.extend(near.iter().map(|&row| self.permutation.invert(prefix | self.row(row))));
+        fingerprints.extend(near.iter().map(|&row| self.permutation.invert(prefix | self.row(row))));
         Ok(())
     }
 
@@ -350,15 +356,15 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     /// # Cost
     /// A few steps if values are spread evenly, otherwise the logarithm of the number of rows.
     fn first_not_below(&self, bound: u64, rows: Range<usize>) -> IntactResult<usize> {
-        // Rows before `from` are below the bound, rows from `until` are not; the values between are
-        // within `least..=most`.
-        let (mut from, mut until) = (rows.start, rows.end);
-        let (mut least, mut most) = (0, u64::MAX >> (64 - self.low_bits()));
+        // Rows before `from` are below the bound, rows from `end` are not; the values between are
+        // within `lowest..=highest`.
+        let (mut from, mut end) = (rows.start, rows.end);
+        let (mut lowest, mut highest) = (0, u64::MAX >> (64 - self.low_bits()));
         let mut steps = 0;
-        while from < until {
-            let count = until - from;
-            let middle = if steps < INTERPOLATIONS && bound >= least && most > least {
-                let share = u128::from(bound - least) * count as u128 / (u128::from(most - least) + 1);
+        while from < end {
+            let count = end - from;
+            let middle = if steps < INTERPOLATIONS && bound >= lowest && highest > lowest {
+                let share = u128::from(bound - lowest) * count as u128 / (u128::from(highest - lowest) + 1);
                 from + (share as usize).min(count - 1)
             } else {
                 from + count / 2
@@ -367,9 +373,9 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
             self.check_rows(middle..middle + 1)?;
             let value = self.row(middle);
             if value < bound {
-                (from, least) = (middle + 1, value);
+                (from, lowest) = (middle + 1, value);
             } else {
-                (until, most) = (middle, value);
+                (end, highest) = (middle, value);
             }
         }
         Ok(from)

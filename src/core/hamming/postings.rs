@@ -60,18 +60,18 @@ pub fn distinct(fingerprints: &mut Vec<SimHash>, ends: &mut Vec<u32>) {
         ends.extend(1..=fingerprints.len() as u32);
         return;
     }
-    let mut kept = 0;
+    let mut distinct_count = 0;
     for at in 0..fingerprints.len() {
         let fingerprint = fingerprints[at];
-        if kept > 0 && fingerprints[kept - 1] == fingerprint {
-            ends[kept - 1] += 1;
+        if distinct_count > 0 && fingerprints[distinct_count - 1] == fingerprint {
+            ends[distinct_count - 1] += 1;
         } else {
-            fingerprints[kept] = fingerprint;
+            fingerprints[distinct_count] = fingerprint;
             ends.push(at as u32 + 1);
-            kept += 1;
+            distinct_count += 1;
         }
     }
-    fingerprints.truncate(kept);
+    fingerprints.truncate(distinct_count);
 }
 
 #[cfg(test)]
@@ -99,17 +99,17 @@ mod tests {
         #[test]
         fn distinct_keeps_each_value_once_and_returns_row_ends(mut all in prop::collection::vec(0u64..9, 0..40)) {
             all.sort_unstable();
-            let (mut once, mut ends) = (all.clone(), vec![7]);
-            distinct(&mut once, &mut ends);
-            prop_assert_eq!(once.len(), ends.len());
+            let (mut unique, mut ends) = (all.clone(), vec![7]);
+            distinct(&mut unique, &mut ends);
+            prop_assert_eq!(unique.len(), ends.len());
             let mut start = 0;
-            let mut again = Vec::new();
-            for (fingerprint, end) in once.iter().zip(&ends) {
-                again.extend((start..*end).map(|_| *fingerprint));
+            let mut expanded = Vec::new();
+            for (fingerprint, end) in unique.iter().zip(&ends) {
+                expanded.extend((start..*end).map(|_| *fingerprint));
                 start = *end;
             }
-            prop_assert_eq!(again, all);
-            prop_assert!(once.windows(2).all(|pair| pair[0] < pair[1]));
+            prop_assert_eq!(expanded, all);
+            prop_assert!(unique.windows(2).all(|pair| pair[0] < pair[1]));
         }
     }
 }

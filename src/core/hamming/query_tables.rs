@@ -31,13 +31,13 @@ const SUB_CHUNK: usize = 1 << 15;
 
 /// Maximum number of queries of a bucket whose siblings are scanned for every fingerprint that
 /// meets it. Longer buckets are joined by partitioning.
-const LONG: usize = 2048;
+const LONG_BUCKET: usize = 2048;
 
 /// Number of buckets of a table.
 const BUCKETS: usize = 1 << SIBLING_BITS;
 
 /// Maximum number of queries of one set of tables. Larger batches are divided.
-pub const MOST_QUERIES: usize = 1_300_000;
+pub const MAX_QUERIES: usize = 1_300_000;
 
 /// A fingerprint and a query at most k bits apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +50,7 @@ pub struct FingerprintHit {
     pub distance: u32,
 }
 
-/// Tables for a batch of at most [`MOST_QUERIES`] distinct queries.
+/// Tables for a batch of at most [`MAX_QUERIES`] distinct queries.
 ///
 /// Memory: 14 bytes a query and up to 4.5 MB for each condition.
 ///
@@ -74,7 +74,7 @@ pub struct QueryTables {
     level: Level,
     lanes: Lanes,
     /// Maximum number of queries of a bucket that is scanned.
-    long: usize,
+    long_bucket: usize,
     tables: Vec<ConditionTable>,
 }
 
@@ -100,17 +100,17 @@ impl QueryTables {
     /// Returns [`webtwin_base::error::Error::NoMemory`] if there is no memory for the tables.
     ///
     /// # Panics
-    /// Panics if there are more than [`MOST_QUERIES`] queries, or if `k` is above
+    /// Panics if there are more than [`MAX_QUERIES`] queries, or if `k` is above
     /// [`super::conditions::MAX_K`].
     ///
     /// # Cost
     /// About 10 ns a query and condition.
     pub fn new(queries: &[u64], k: u32, level: Level) -> Result<QueryTables> {
-        assert!(queries.len() <= MOST_QUERIES, "a batch is cut before tables are made from it");
+        assert!(queries.len() <= MAX_QUERIES, "a batch is cut before tables are made from it");
         let lanes = lanes(queries.len());
         let table = |condition| ConditionTable::new(queries, condition, lanes, level);
         let tables = conditions(k).into_iter().map(table).collect::<Result<_>>()?;
-        Ok(QueryTables { k, level, lanes, long: LONG, tables })
+        Ok(QueryTables { k, level, lanes, long_bucket: LONG_BUCKET, tables })
     }
 
     /// Returns the bytes of the tables for `queries` queries at distance `k`.
@@ -129,14 +129,14 @@ impl QueryTables {
     /// and 10 ns a hit.
     pub fn join(&self, fingerprints: &[u64], scratch: &mut JoinBuffers, sink: &mut impl FnMut(FingerprintHit)) {
         for (number, table) in self.tables.iter().enumerate() {
-            let earlier = &self.tables[..number];
-            let is_first = |difference: u64| earlier.iter().all(|table| !table.condition.is_met(difference));
+            let previous_tables = &self.tables[..number];
+            let is_first = |difference: u64| previous_tables.iter().all(|table| !table.condition.is_met(difference));
             table.warm();
             scratch.crowded.clear();
-            for (sub, some) in fingerprints.chunks(SUB_CHUNK).enumerate() {
+            for (sub, batch) in fingerprints.chunks(SUB_CHUNK).enumerate() {
                 let base = (sub * SUB_CHUNK) as u32;
                 scratch.survivors.clear();
-                probe(self.level, self.lanes, &table.lines, &table.condition, some, base, &mut scratch.survivors);
+                probe(self.level, self.lanes, &table.lines, &table.condition, batch, base, &mut scratch.survivors);
                 table.drain(fingerprints, self, scratch, &is_first, sink);
             }
             table.join_crowded(fingerprints, self, scratch, &is_first, sink);
@@ -154,7 +154,7 @@ pub(super) fn lanes(queries: usize) -> Lanes {
 /// Scratch buffers of a worker that joins.
 pub struct JoinBuffers {
     survivors: Vec<Survivor>,
-    /// (bucket, position) of fingerprints that met a bucket with more queries than [`LONG`].
+    /// (bucket, position) of fingerprints that met a bucket with more queries than [`LONG_BUCKET`].
     crowded: Vec<(u16, u32)>,
     joiner: Joiner,
     values: Vec<u64>,
@@ -189,12 +189,12 @@ impl JoinBuffers {
 impl ConditionTable {
     fn new(queries: &[u64], condition: Condition, lanes: Lanes, level: Level) -> Result<ConditionTable> {
         let mut starts = vec![0u32; BUCKETS + 1];
-        let gathered = |mask: u64| {
+        let gathered_bits = |mask: u64| {
             let mut bits = vec![0; queries.len()];
             gather(level, queries, mask, &mut bits);
             bits
         };
-        let keys = gathered(condition.key);
+        let keys = gathered_bits(condition.key);
         keys.iter().for_each(|key| starts[*key as usize + 1] += 1);
         (0..BUCKETS).for_each(|key| starts[key + 1] += starts[key]);
 
@@ -202,7 +202,7 @@ impl ConditionTable {
         let mut by_key = HugeArray::zeroed(queries.len())?;
         let mut numbers = HugeArray::zeroed(queries.len())?;
         let mut siblings = HugeArray::zeroed(queries.len())?;
-        for (((number, query), key), sibling) in (0..).zip(queries).zip(keys).zip(gathered(condition.sibling)) {
+        for (((number, query), key), sibling) in (0..).zip(queries).zip(keys).zip(gathered_bits(condition.sibling)) {
             let place = &mut next[key as usize];
             by_key[*place as usize] = *query;
             numbers[*place as usize] = number;
@@ -263,7 +263,7 @@ impl ConditionTable {
             // lanes.
             if survivor.lanes & flag != 0 {
                 let bucket = self.bucket(key);
-                if bucket.len() > tables.long {
+                if bucket.len() > tables.long_bucket {
                     crowded.push((key, survivor.at));
                     continue;
                 }
@@ -279,16 +279,17 @@ impl ConditionTable {
             }
         }
         for &(at, start, lanes) in &*pairs {
-            let mut rest = lanes;
-            while rest != 0 {
-                let place = (start + rest.trailing_zeros()) as usize;
-                rest &= rest - 1;
+            let mut remaining = lanes;
+            while remaining != 0 {
+                let place = (start + remaining.trailing_zeros()) as usize;
+                remaining &= remaining - 1;
                 hit(at, place);
             }
         }
     }
 
-    /// Joins the buckets with more queries than [`LONG`] with the fingerprints that met them.
+    /// Joins the buckets with more queries than [`LONG_BUCKET`] with the fingerprints that met
+    /// them.
     fn join_crowded(
         &self,
         fingerprints: &[u64],
@@ -298,11 +299,11 @@ impl ConditionTable {
         sink: &mut impl FnMut(FingerprintHit),
     ) {
         /// Maximum number of comparisons that are made without partitioning.
-        const FEW: usize = 1 << 16;
+        const PAIRWISE_COMPARISONS: usize = 1 << 16;
         let JoinBuffers { crowded, joiner, left, right, pairs, .. } = scratch;
         crowded.sort_unstable();
-        for met in crowded.chunk_by(|x, y| x.0 == y.0) {
-            let bucket = self.bucket(met[0].0);
+        for bucket_hits in crowded.chunk_by(|x, y| x.0 == y.0) {
+            let bucket = self.bucket(bucket_hits[0].0);
             let (queries, numbers) = (&self.queries[bucket.clone()], &self.numbers[bucket]);
             let mut hit = |at: u32, query: usize, distance: u32| {
                 let difference = fingerprints[at as usize] ^ queries[query];
@@ -312,15 +313,15 @@ impl ConditionTable {
                     sink(FingerprintHit { at, query: numbers[query], distance });
                 }
             };
-            if met.len() * queries.len() <= FEW {
-                let values: Vec<u64> = met.iter().map(|&(_, at)| fingerprints[at as usize]).collect();
+            if bucket_hits.len() * queries.len() <= PAIRWISE_COMPARISONS {
+                let values: Vec<u64> = bucket_hits.iter().map(|&(_, at)| fingerprints[at as usize]).collect();
                 pairs.clear();
                 cross(tables.level, &values, queries, tables.k, pairs);
-                pairs.iter().for_each(|&(i, j, distance)| hit(met[i as usize].1, j as usize, distance));
+                pairs.iter().for_each(|&(i, j, distance)| hit(bucket_hits[i as usize].1, j as usize, distance));
                 continue;
             }
             left.clear();
-            left.extend(met.iter().map(|&(_, at)| (fingerprints[at as usize], at)));
+            left.extend(bucket_hits.iter().map(|&(_, at)| (fingerprints[at as usize], at)));
             right.clear();
             right.extend((0..).zip(queries).map(|(number, query)| (*query, number)));
             let (mut left_scratch, mut right_scratch) = (left.clone(), right.clone());
@@ -337,8 +338,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn join(fingerprints: &[u64], queries: &[u64], k: u32, level: Level, long: usize) -> Vec<FingerprintHit> {
-        let tables = QueryTables { long, ..QueryTables::new(queries, k, level).unwrap() };
+    fn join(fingerprints: &[u64], queries: &[u64], k: u32, level: Level, long_bucket: usize) -> Vec<FingerprintHit> {
+        let tables = QueryTables { long_bucket, ..QueryTables::new(queries, k, level).unwrap() };
         let mut hits = Vec::new();
         tables.join(fingerprints, &mut JoinBuffers::new(k, level), &mut |hit| hits.push(hit));
         hits.sort_unstable();
@@ -365,8 +366,8 @@ mod tests {
         fn the_join_equals_brute_force(fingerprints in kinds(), queries in kinds(), k in 0u32..7) {
             let expected = plain(&fingerprints, &queries, k);
             for level in Level::all() {
-                for long in [0, 20, LONG] {
-                    prop_assert_eq!(&join(&fingerprints, &queries, k, level, long), &expected, "{:?} {}", level, long);
+                for long_bucket in [0, 20, LONG_BUCKET] {
+                    prop_assert_eq!(&join(&fingerprints, &queries, k, level, long_bucket), &expected, "{:?} {}", level, long_bucket);
                 }
             }
         }
@@ -398,7 +399,7 @@ mod tests {
                 let expected: Vec<FingerprintHit> =
                     expected.into_iter().map(|(at, query, distance)| FingerprintHit { at, query, distance }).collect();
                 assert!(!expected.is_empty());
-                assert_eq!(join(&fingerprints, &queries, k, Level::best(), LONG), expected);
+                assert_eq!(join(&fingerprints, &queries, k, Level::best(), LONG_BUCKET), expected);
             }
         }
     }

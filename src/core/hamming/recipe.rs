@@ -114,9 +114,9 @@ mod tests {
     fn recipe_v1_yields_stable_simhashes() {
         let text = "Near-duplicate web documents are abundant. Don't count 3.14 twice, ÄRGER 日本語.";
         let simhash = |change: fn(&mut Simhash)| recipe(change).simhash(text).unwrap();
-        let all =
+        let expected =
             [simhash(|_| ()), simhash(|settings| settings.features.phrase = 1), simhash(|settings| settings.bits = 32)];
-        assert_eq!(all, [2819408648056341843, 9519496313529714842, 1074791763]);
+        assert_eq!(expected, [2819408648056341843, 9519496313529714842, 1074791763]);
     }
 
     proptest! {

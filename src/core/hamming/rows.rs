@@ -77,16 +77,16 @@ impl NearRuns {
 }
 
 /// Maximum number of rows that are sorted by comparison.
-const FEW: usize = 32;
+const COMPARISON_ROWS: usize = 32;
 
 /// Binary logarithm of the number of rows that are sorted within a core's cache, with their
 /// scratch. More rows are first distributed by one digit, which divides evenly spread rows into
-/// parts of at most half this number if [`DEALT_BITS`] suffice.
+/// parts of at most half this number if [`DIGIT_BITS`] suffice.
 const CACHED_LOG: u32 = 15;
 
 /// Maximum number of bits of that digit. With more bits, the rows would be written to more places
 /// in turn than caches can hold.
-const DEALT_BITS: u32 = 5;
+const DIGIT_BITS: u32 = 5;
 
 /// Number of values of a digit, which has half of the bits by which that number of rows is ordered.
 const DIGITS: usize = 1 << (CACHED_LOG + SPARE_BITS).div_ceil(2);
@@ -107,7 +107,7 @@ pub fn sort(rows: &mut [FingerprintRow], scratch: &mut Vec<FingerprintRow>) {
 }
 
 fn sort_with(rows: &mut [FingerprintRow], scratch: &mut [FingerprintRow]) {
-    if rows.len() <= FEW {
+    if rows.len() <= COMPARISON_ROWS {
         rows.sort_unstable();
         return;
     }
@@ -135,7 +135,7 @@ fn sort_by_word(
     word: impl Fn(&FingerprintRow) -> u64 + Copy,
 ) {
     if rows.len() > 1 << CACHED_LOG {
-        let bits = (rows.len().ilog2() + 2 - CACHED_LOG).min(DEALT_BITS).min(width);
+        let bits = (rows.len().ilog2() + 2 - CACHED_LOG).min(DIGIT_BITS).min(width);
         let digit = move |row: &FingerprintRow| (word(row) >> (width - bits)) as usize & ((1 << bits) - 1);
         let ends = deal(rows, scratch, bits, digit);
         rows.copy_from_slice(scratch);
@@ -147,9 +147,9 @@ fn sort_by_word(
         return;
     }
     let ordered = (rows.len().ilog2() + SPARE_BITS).min(width);
-    let (low, below) = (ordered.div_ceil(2), width - ordered);
-    let low_digit = move |row: &FingerprintRow| (word(row) >> below) as usize & ((1 << low) - 1);
-    let high_digit = move |row: &FingerprintRow| (word(row) >> below >> low) as usize & ((1 << (ordered - low)) - 1);
+    let (low, low_bits) = (ordered.div_ceil(2), width - ordered);
+    let low_digit = move |row: &FingerprintRow| (word(row) >> low_bits) as usize & ((1 << low) - 1);
+    let high_digit = move |row: &FingerprintRow| (word(row) >> low_bits >> low) as usize & ((1 << (ordered - low)) - 1);
     let (mut lows, mut highs) = ([0u32; DIGITS], [0u32; DIGITS]);
     for row in &*rows {
         lows[low_digit(row) % DIGITS] += 1;
@@ -159,8 +159,8 @@ fn sort_by_word(
     deal_small(scratch, rows, &mut highs, high_digit);
     let mut start = 0;
     while start < rows.len() {
-        let leading = word(&rows[start]) >> below;
-        let end = start + 1 + rows[start + 1..].iter().take_while(|row| word(row) >> below == leading).count();
+        let leading = word(&rows[start]) >> low_bits;
+        let end = start + 1 + rows[start + 1..].iter().take_while(|row| word(row) >> low_bits == leading).count();
         if end - start > 1 {
             sort_with(&mut rows[start..end], &mut scratch[start..end]);
         }

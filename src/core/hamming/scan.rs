@@ -77,12 +77,12 @@ fn scan_avx512(bytes: &[u8], width: usize, rows: Range<usize>, query: u64, k: u3
     // Byte b of lane j comes from byte j * width + b of the line if b < width; the other bytes are
     // zero.
     let mut from = [0u8; LINE];
-    let mut taken = 0u64;
+    let mut lane_mask = 0u64;
     for (to, from) in from.iter_mut().enumerate() {
         let (lane, byte) = (to / 8, to % 8);
         if byte < width {
             *from = (lane * width + byte) as u8;
-            taken |= 1 << to;
+            lane_mask |= 1 << to;
         }
     }
     // SAFETY: both are loads of 64 bytes from arrays of 64 bytes.
@@ -92,7 +92,7 @@ fn scan_avx512(bytes: &[u8], width: usize, rows: Range<usize>, query: u64, k: u3
     let mut row = rows.start;
     while row + 8 <= rows.end {
         let Some(line) = bytes.get(row * width..).and_then(|rest| rest.first_chunk()) else { break };
-        let numbers = _mm512_maskz_permutexvar_epi8(taken, from, load(line));
+        let numbers = _mm512_maskz_permutexvar_epi8(lane_mask, from, load(line));
         let differing = _mm512_popcnt_epi64(_mm512_xor_si512(numbers, query_lanes));
         let mut lanes = _mm512_cmple_epu64_mask(differing, k_lanes);
         while lanes != 0 {
@@ -140,17 +140,17 @@ mod tests {
             let near = |&(a, b, c): &(u64, u64, u64)| (query ^ (a & b & c & b.rotate_left(9))) & mask;
             let numbers: Vec<u64> = numbers.iter().map(near).collect();
             let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()[..width].to_vec()).collect();
-            let (from, until) = (cut.0.min(numbers.len()), cut.1.min(numbers.len()));
-            let rows = from.min(until)..until;
-            let found = |scan: Kernel| {
+            let (from, end) = (cut.0.min(numbers.len()), cut.1.min(numbers.len()));
+            let rows = from.min(end)..end;
+            let scan_with = |scan: Kernel| {
                 let mut near = vec![7];
                 scan(&bytes, width, rows.clone(), query & mask, k, &mut near);
                 near
             };
             let mut expected = vec![7];
             expected.extend(rows.clone().filter(|&row| (numbers[row] ^ (query & mask)).count_ones() <= k));
-            prop_assert_eq!(&found(scan), &expected);
-            prop_assert_eq!(&found(scan_plainly), &expected);
+            prop_assert_eq!(&scan_with(scan), &expected);
+            prop_assert_eq!(&scan_with(scan_plainly), &expected);
         }
     }
 }

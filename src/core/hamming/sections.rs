@@ -22,7 +22,7 @@ use webtwin_base::read_at::RandomAccess;
 const FIXED: usize = 16;
 
 /// Maximum length of a description that is read, in bytes.
-const LONGEST: usize = 1 << 20;
+const MAX_DESCRIPTION_BYTES: usize = 1 << 20;
 
 /// Properties that distinguish a kind of file from others.
 #[derive(Debug, Clone, Copy)]
@@ -32,26 +32,26 @@ pub struct FileKind {
     /// Format that this build writes and reads.
     pub format: u32,
     /// Name of the kind, for messages: "a fingerprint file".
-    pub what: &'static str,
+    pub description: &'static str,
     /// Action that makes a new file, for messages.
     pub remedy: &'static str,
 }
 
 /// Reads a list of files in JSON. `name` is the name of the list in messages, `format` its expected
-/// format, and `what` its kind.
+/// format, and `content` its kind.
 ///
 /// # Errors
 /// Returns [`Error::Input`] if the bytes are not such a list, or have another format.
-pub fn read_list<List: DeserializeOwned>(name: &str, bytes: &[u8], format: u32, what: &str) -> Result<List> {
+pub fn read_list<List: DeserializeOwned>(name: &str, bytes: &[u8], format: u32, content: &str) -> Result<List> {
     #[derive(Deserialize)]
     struct Versioned {
         format: u32,
     }
     let unreadable =
-        |error| Error::input(name, format!("not a valid {what}: {error}; fetch it again or make it again"));
-    let Versioned { format: found } = serde_json::from_slice(bytes).map_err(unreadable)?;
-    if found != format {
-        let reason = format!("{what} of format {found}, but this build reads format {format}; make it again");
+        |error| Error::input(name, format!("not a valid {content}: {error}; fetch it again or make it again"));
+    let Versioned { format: version } = serde_json::from_slice(bytes).map_err(unreadable)?;
+    if version != format {
+        let reason = format!("{content} of format {version}, but this build reads format {format}; make it again");
         return Err(Error::input(name, reason));
     }
     serde_json::from_slice(bytes).map_err(unreadable)
@@ -76,9 +76,9 @@ pub fn checksum(bytes: &[u8]) -> String {
 
 /// Returns the checksum of bytes that are given in consecutive parts.
 pub fn checksum_of_parts(parts: &[&[u8]]) -> String {
-    let mut all = Xxh3Default::new();
-    parts.iter().for_each(|part| all.update(part));
-    format!("{:016x}", all.digest())
+    let mut hasher = Xxh3Default::new();
+    parts.iter().for_each(|part| hasher.update(part));
+    format!("{:016x}", hasher.digest())
 }
 
 /// Returns the checksum of a block of a section: the low half of XXH3.
@@ -87,9 +87,9 @@ pub fn short_checksum(bytes: &[u8]) -> u32 {
 }
 
 /// Returns the head of a file with the given sections, which must follow it.
-pub fn head<About: Serialize>(kind: FileKind, about: &About, sections: &[&[u8]]) -> Vec<u8> {
+pub fn head<About: Serialize>(kind: FileKind, header: &About, sections: &[&[u8]]) -> Vec<u8> {
     let entry = |section: &&[u8]| SectionEntry { bytes: section.len() as u64, xxh3: checksum(section) };
-    let description = Description { about, sections: sections.iter().map(entry).collect() };
+    let description = Description { about: header, sections: sections.iter().map(entry).collect() };
     let description = serde_json::to_vec(&description).expect("a description is plain values");
     let mut head = kind.magic.to_vec();
     head.extend(kind.format.to_le_bytes());
@@ -103,7 +103,7 @@ pub fn head<About: Serialize>(kind: FileKind, about: &About, sections: &[&[u8]])
 /// Verified head of a file.
 #[derive(Debug, Clone)]
 pub struct SectionHead<About> {
-    pub(crate) about: About,
+    pub(crate) header: About,
     sections: Vec<(Range<u64>, String)>,
     checksum: String,
     name: String,
@@ -122,27 +122,27 @@ impl<About: DeserializeOwned> SectionHead<About> {
         let mut head = file.read_at(0, 4 << 10)?;
         let start = head.strip_prefix(kind.magic).and_then(|rest| rest.first_chunk::<8>());
         let Some(&[a, b, c, d, e, f, g, h]) = start else {
-            return Err(Error::input(name, format!("not {}; fetch it again or {}", kind.what, kind.remedy)));
+            return Err(Error::input(name, format!("not {}; fetch it again or {}", kind.description, kind.remedy)));
         };
         let format = u32::from_le_bytes([a, b, c, d]);
         if format != kind.format {
-            let (what, known, remedy) = (kind.what, kind.format, kind.remedy);
-            let reason = format!("{what} of format {format}, but this build reads format {known}; {remedy}");
+            let (content, known_format, remedy) = (kind.description, kind.format, kind.remedy);
+            let reason = format!("{content} of format {format}, but this build reads format {known_format}; {remedy}");
             return Err(Error::input(name, reason));
         }
         let length = u32::from_le_bytes([e, f, g, h]) as usize;
-        if length > LONGEST {
+        if length > MAX_DESCRIPTION_BYTES {
             return Err(damaged("its description is too long"));
         }
         let end = (FIXED + length + 8).next_multiple_of(64);
         if head.len() < end {
             head = file.read_at(0, end)?;
         }
-        let (Some(checked), Some(rest)) = (head.get(..FIXED + length), head.get(FIXED + length..end)) else {
+        let (Some(checked), Some(tail)) = (head.get(..FIXED + length), head.get(FIXED + length..end)) else {
             return Err(damaged("it ends within its head"));
         };
         // The padding is checked as well, because no checksum covers it.
-        if rest[..8] != xxh3_64(checked).to_le_bytes() || rest[8..].iter().any(|&byte| byte != 0) {
+        if tail[..8] != xxh3_64(checked).to_le_bytes() || tail[8..].iter().any(|&byte| byte != 0) {
             return Err(damaged("the checksum of its head is wrong"));
         }
         let description: Description<About> = serde_json::from_slice(&checked[FIXED..])
@@ -151,9 +151,9 @@ impl<About: DeserializeOwned> SectionHead<About> {
         let mut at = end as u64;
         let mut spans = Vec::new();
         for section in description.sections {
-            let until = at.checked_add(section.bytes).ok_or_else(|| damaged("its sections are too long"))?;
-            spans.push((at..until, section.xxh3));
-            at = until;
+            let end = at.checked_add(section.bytes).ok_or_else(|| damaged("its sections are too long"))?;
+            spans.push((at..end, section.xxh3));
+            at = end;
         }
         if at != file.len() {
             let reason = format!("it has {} bytes, but {at} bytes by its head", file.len());
@@ -163,12 +163,12 @@ impl<About: DeserializeOwned> SectionHead<About> {
             return Err(damaged("its number of sections is wrong"));
         }
         let checksum = checksum(&head[..end]);
-        Ok(SectionHead { about: description.about, sections: spans, checksum, name: name.into(), kind })
+        Ok(SectionHead { header: description.about, sections: spans, checksum, name: name.into(), kind })
     }
 }
 
-fn damaged(kind: FileKind, name: &str, how: &str) -> Error {
-    Error::input(name, format!("{} is damaged: {how}; fetch it again or {}", kind.what, kind.remedy))
+fn damaged(kind: FileKind, name: &str, fault: &str) -> Error {
+    Error::input(name, format!("{} is damaged: {fault}; fetch it again or {}", kind.description, kind.remedy))
 }
 
 impl<About> SectionHead<About> {
@@ -183,9 +183,9 @@ impl<About> SectionHead<About> {
         self.checksum == checksum
     }
 
-    /// Returns an error with the damage `how` and the remedy.
-    pub fn damaged(&self, how: &str) -> Error {
-        damaged(self.kind, &self.name, how)
+    /// Returns an error with the damage `fault` and the remedy.
+    pub fn damaged(&self, fault: &str) -> Error {
+        damaged(self.kind, &self.name, fault)
     }
 
     /// Returns an error for a damaged block of a section.

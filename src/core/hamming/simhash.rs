@@ -55,7 +55,7 @@ impl Sums {
     /// Adds features by their hashes, each with the weight 2^`plane`.
     pub fn add_all(&mut self, hashes: &[u64], plane: usize) {
         self.total += (hashes.len() as u64) << plane;
-        let (blocks, rest) = hashes.as_chunks::<BLOCK>();
+        let (blocks, tail) = hashes.as_chunks::<BLOCK>();
         let [mut ones, mut twos, mut fours, mut eights] = [0; 4];
         for h in blocks {
             // A tree of carry-save adders that counts sixteen words into five (Harley and Seal).
@@ -80,7 +80,7 @@ impl Sums {
         for (word, weight) in [ones, twos, fours, eights].into_iter().zip(plane..) {
             self.add_word(word, weight);
         }
-        rest.iter().for_each(|&hash| self.add_word(hash, plane));
+        tail.iter().for_each(|&hash| self.add_word(hash, plane));
     }
 
     /// Adds features of any weight.
@@ -144,7 +144,7 @@ mod tests {
         v.iter().enumerate().map(|(i, &component)| u64::from(component > 0) << i).sum()
     }
 
-    fn of(features: &[Feature], f: u32) -> SimHash {
+    fn simhash_of(features: &[Feature], f: u32) -> SimHash {
         let mut sums = Sums::default();
         sums.add_weighted(features);
         sums.simhash(f)
@@ -174,7 +174,7 @@ mod tests {
             features in prop::collection::vec((any::<u64>(), 1u32..5000), 0..200), f in 1u32..=64
         ) {
             let features: Vec<_> = features.iter().map(|&(hash, weight)| Feature { hash, weight }).collect();
-            prop_assert_eq!(of(&features, f), by_components(&features, f));
+            prop_assert_eq!(simhash_of(&features, f), by_components(&features, f));
         }
 
         #[test]
@@ -192,10 +192,10 @@ mod tests {
         #[test]
         fn order_of_features_does_not_matter(hashes in prop::collection::vec((any::<u64>(), 1u32..99), 1..80), turn in 0usize..80) {
             let mut features: Vec<_> = hashes.iter().map(|&(hash, weight)| Feature { hash, weight }).collect();
-            let before = of(&features, 64);
+            let simhash = simhash_of(&features, 64);
             features.rotate_left(turn % hashes.len());
             features.reverse();
-            prop_assert_eq!(of(&features, 64), before);
+            prop_assert_eq!(simhash_of(&features, 64), simhash);
         }
     }
 }

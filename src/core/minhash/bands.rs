@@ -37,9 +37,9 @@ impl BandLayout {
     /// candidate with probability [`RECALL`], with at most `permutations` rows in total. If there
     /// are none, chooses bands of one row.
     pub fn choose(permutations: u32, threshold: f64) -> BandLayout {
-        let with_rows = |rows: u32| BandLayout { bands: permutations / rows, rows };
+        let layout_of_rows = |rows: u32| BandLayout { bands: permutations / rows, rows };
         let suffices = |bands: &BandLayout| bands.probability(threshold) >= RECALL;
-        (1..=permutations).rev().map(with_rows).find(suffices).unwrap_or(with_rows(1))
+        (1..=permutations).rev().map(layout_of_rows).find(suffices).unwrap_or(layout_of_rows(1))
     }
 
     /// Returns the bands of a job: those of its settings, or else those of [`BandLayout::choose`].
@@ -75,13 +75,13 @@ mod tests {
 
     #[test]
     fn number_of_rows_follows_from_the_recall() {
-        let chosen = |threshold| BandLayout::choose(128, threshold);
-        assert_eq!(chosen(0.8), BandLayout { bands: 21, rows: 6 });
-        assert_eq!(chosen(0.7), BandLayout { bands: 32, rows: 4 });
-        assert_eq!(chosen(1.0), BandLayout { bands: 1, rows: 128 });
+        let layout_for = |threshold| BandLayout::choose(128, threshold);
+        assert_eq!(layout_for(0.8), BandLayout { bands: 21, rows: 6 });
+        assert_eq!(layout_for(0.7), BandLayout { bands: 32, rows: 4 });
+        assert_eq!(layout_for(1.0), BandLayout { bands: 1, rows: 128 });
         assert_eq!(BandLayout::choose(1, 0.5), BandLayout { bands: 1, rows: 1 });
         for threshold in [0.5, 0.6, 0.7, 0.8, 0.9, 0.95] {
-            let bands = chosen(threshold);
+            let bands = layout_for(threshold);
             assert!(bands.probability(threshold) >= RECALL && bands.permutations() <= 128);
             let next = BandLayout { bands: 128 / (bands.rows + 1), rows: bands.rows + 1 };
             assert!(next.probability(threshold) < RECALL);
@@ -95,20 +95,23 @@ mod tests {
         let bands = BandLayout::choose(128, 0.8);
         let permutations = Permutations::new(bands.permutations());
         let (mut x, mut y) = (Vec::new(), Vec::new());
-        for (shared, own) in [(40u64, 40u64), (50, 25), (60, 15), (70, 10), (80, 10), (90, 5)] {
-            let expected = bands.probability(shared as f64 / (shared + 2 * own) as f64);
+        for (shared, own_count) in [(40u64, 40u64), (50, 25), (60, 15), (70, 10), (80, 10), (90, 5)] {
+            let expected = bands.probability(shared as f64 / (shared + 2 * own_count) as f64);
             let pairs = 1000;
-            let mut found = 0;
+            let mut collisions = 0;
             for pair in 0..pairs {
                 let hash = |number: u64| (splitmix64(pair << 32 | number) >> 32) as u32;
-                let set = |from: u64| (0..shared).chain(from..from + own).map(hash).collect::<Vec<u32>>();
+                let set = |from: u64| (0..shared).chain(from..from + own_count).map(hash).collect::<Vec<u32>>();
                 permutations.signature(&set(1000), &mut x);
                 permutations.signature(&set(2000), &mut y);
-                found += u32::from(bands.keys(&x).zip(bands.keys(&y)).any(|(x, y)| x == y));
+                collisions += u32::from(bands.keys(&x).zip(bands.keys(&y)).any(|(x, y)| x == y));
             }
             let deviation = (expected * (1.0 - expected) / pairs as f64).sqrt();
-            let share = f64::from(found) / pairs as f64;
-            assert!((share - expected).abs() <= 4.0 * deviation + 1e-3, "{shared}, {own}: {share}, not {expected}");
+            let share = f64::from(collisions) / pairs as f64;
+            assert!(
+                (share - expected).abs() <= 4.0 * deviation + 1e-3,
+                "{shared}, {own_count}: {share}, not {expected}"
+            );
         }
     }
 }

@@ -9,13 +9,13 @@ use bytemuck::{Pod, Zeroable};
 
 /// Maximum number of texts with one key that become pairs. Up to this number, pairs need little
 /// more space than members.
-const PAIRED: usize = 8;
+const MAX_PAIRED_TEXTS: usize = 8;
 
 /// Bit that marks the number of a group.
 const GROUP: u32 = 1 << 31;
 
 /// Maximum number of texts, and of groups, that can be numbered.
-pub const MOST: u32 = GROUP;
+pub const MAX_TEXTS: u32 = GROUP;
 
 /// A text, and a text or group that it must be compared with: 8 bytes. Rows order by text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
@@ -46,8 +46,8 @@ impl CandidateText {
     }
 }
 
-/// Calls `each` with the candidates among texts. Each row of `rows` is a key and a text; a text may
-/// occur with several keys.
+/// Calls `visit` with the candidates among texts. Each row of `rows` is a key and a text; a text
+/// may occur with several keys.
 ///
 /// Texts before `first_compared` are not compared with each other. `next_group` numbers groups.
 ///
@@ -70,21 +70,21 @@ pub fn candidates<E>(
     rows: &mut [(u64, u32)],
     first_compared: u32,
     mut next_group: impl FnMut() -> u32,
-    mut each: impl FnMut(CandidateText) -> Result<(), E>,
+    mut visit: impl FnMut(CandidateText) -> Result<(), E>,
 ) -> Result<(), E> {
     rows.sort_unstable();
     for texts in rows.chunk_by(|x, y| x.0 == y.0) {
         if texts.last().is_none_or(|last| last.1 < first_compared) {
             continue;
         }
-        if texts.len() > PAIRED {
+        if texts.len() > MAX_PAIRED_TEXTS {
             let other = GROUP | next_group();
-            texts.iter().try_for_each(|&(_, text)| each(CandidateText { text, other }))?;
+            texts.iter().try_for_each(|&(_, text)| visit(CandidateText { text, other }))?;
             continue;
         }
         for (at, &(_, text)) in texts.iter().enumerate().filter(|(_, row)| row.1 >= first_compared) {
-            let before = texts[..at].iter().filter(|row| row.1 != text);
-            before.map(|row| CandidateText { text, other: row.1 }).try_for_each(&mut each)?;
+            let earlier_texts = texts[..at].iter().filter(|row| row.1 != text);
+            earlier_texts.map(|row| CandidateText { text, other: row.1 }).try_for_each(&mut visit)?;
         }
     }
     Ok(())
@@ -118,8 +118,8 @@ impl KeptMembers {
     pub fn members(&self, group: u32) -> impl Iterator<Item = u32> + '_ {
         let mut at = self.newest[group as usize];
         std::iter::from_fn(move || {
-            let &(text, before) = self.members.get(at as usize)?;
-            at = before;
+            let &(text, previous) = self.members.get(at as usize)?;
+            at = previous;
             Some(text)
         })
     }

@@ -15,13 +15,13 @@ use webtwin_base::ids::Page;
 /// # Examples
 /// ```
 /// use webtwin_base::ids::Page;
-/// use webtwin_core::minhash::pairs::{left_out, pairs};
+/// use webtwin_core::minhash::pairs::{omitted_pairs, pairs};
 ///
 /// let pages = [3, 5, 8].map(Page);
 /// let of = |all_below| pairs(&pages, all_below).map(|(a, b)| (a.0, b.0)).collect::<Vec<_>>();
 /// assert_eq!(of(3), [(3, 5), (3, 8), (5, 8)]);
 /// assert_eq!(of(2), [(3, 5), (3, 8)]);
-/// assert_eq!(left_out(3, 2), 1);
+/// assert_eq!(omitted_pairs(3, 2), 1);
 /// ```
 pub fn pairs(pages: &[Page], all_below: usize) -> impl Iterator<Item = (Page, Page)> + '_ {
     let firsts = if pages.len() > all_below { &pages[..1] } else { pages };
@@ -29,7 +29,7 @@ pub fn pairs(pages: &[Page], all_below: usize) -> impl Iterator<Item = (Page, Pa
 }
 
 /// Returns the number of pairs of `pages` pages that [`pairs`] omits.
-pub fn left_out(pages: usize, all_below: usize) -> u64 {
+pub fn omitted_pairs(pages: usize, all_below: usize) -> u64 {
     let pages = pages as u64;
     if pages > all_below as u64 { (pages - 1) * (pages - 2) / 2 } else { 0 }
 }
@@ -43,19 +43,19 @@ pub fn by_definition(
     all_below: usize,
     resemblance: impl Fn(&[u32], &[u32]) -> Option<u32>,
 ) -> (Vec<(Page, Page, u32)>, u64) {
-    let have = |key: u64| Page::first(keys.len()).filter(move |&page| keys[page].contains(&key));
-    let (mut found, mut left_out) = (Vec::new(), 0);
+    let pages_with_key = |key: u64| Page::first(keys.len()).filter(move |&page| keys[page].contains(&key));
+    let (mut pairs, mut omitted) = (Vec::new(), 0);
     for a in Page::first(keys.len()) {
         for b in Page::first(keys.len()).filter(|&b| b > a) {
             let shared = || keys[a].iter().filter(|key| keys[b].contains(key));
-            let is_made = |key: u64| have(key).count() <= all_below || have(key).next() == Some(a);
-            left_out += shared().filter(|&&key| !is_made(key)).count() as u64;
+            let is_made = |key: u64| pages_with_key(key).count() <= all_below || pages_with_key(key).next() == Some(a);
+            omitted += shared().filter(|&&key| !is_made(key)).count() as u64;
             if shared().any(|&key| is_made(key)) {
-                found.extend(resemblance(&sets[a], &sets[b]).map(|value| (a, b, value)));
+                pairs.extend(resemblance(&sets[a], &sets[b]).map(|value| (a, b, value)));
             }
         }
     }
-    (found, left_out)
+    (pairs, omitted)
 }
 
 #[cfg(test)]
@@ -64,17 +64,18 @@ mod tests {
 
     #[test]
     fn many_pages_with_one_key_are_compared_with_the_smallest_and_the_rest_is_counted() {
-        let of = |pages: &[u32], all_below| -> Vec<(u32, u32)> {
+        let pairs_of = |pages: &[u32], all_below| -> Vec<(u32, u32)> {
             pairs(bytemuck::cast_slice(pages), all_below).map(|(a, b)| (a.0, b.0)).collect()
         };
-        assert_eq!(of(&[3, 5, 9], 3), [(3, 5), (3, 9), (5, 9)]);
-        assert_eq!(of(&[3, 5, 9], 2), [(3, 5), (3, 9)]);
-        assert_eq!(of(&[3], 2), []);
+        assert_eq!(pairs_of(&[3, 5, 9], 3), [(3, 5), (3, 9), (5, 9)]);
+        assert_eq!(pairs_of(&[3, 5, 9], 2), [(3, 5), (3, 9)]);
+        assert_eq!(pairs_of(&[3], 2), []);
         for pages in 1..20u32 {
-            let all: Vec<u32> = (0..pages).collect();
+            let all_pages: Vec<u32> = (0..pages).collect();
             for all_below in 2..20 {
-                let made = of(&all, all_below).len() as u64 + left_out(all.len(), all_below);
-                assert_eq!(made, u64::from(pages * (pages - 1) / 2));
+                let pair_count =
+                    pairs_of(&all_pages, all_below).len() as u64 + omitted_pairs(all_pages.len(), all_below);
+                assert_eq!(pair_count, u64::from(pages * (pages - 1) / 2));
             }
         }
     }

@@ -26,7 +26,7 @@ impl Threshold {
     }
 
     /// Returns the minimum number of elements that two sets whose sizes add up to `sum` must share.
-    fn least_shared(self, sum: usize) -> usize {
+    fn required_shared(self, sum: usize) -> usize {
         // shared / (sum - shared) >= t, solved for shared.
         (sum as u128 * u128::from(self.0)).div_ceil(1_000_000 + u128::from(self.0)) as usize
     }
@@ -50,26 +50,26 @@ impl Threshold {
 
     /// Returns the number of elements in both sets, if it is enough.
     fn shared(self, left: &[u32], right: &[u32]) -> Option<usize> {
-        let (few, many) = if left.len() < right.len() { (left, right) } else { (right, left) };
-        let least = self.least_shared(few.len() + many.len()).max(1);
-        if few.len() < least {
+        let (smaller, larger) = if left.len() < right.len() { (left, right) } else { (right, left) };
+        let min_shared = self.required_shared(smaller.len() + larger.len()).max(1);
+        if smaller.len() < min_shared {
             return None;
         }
         let (mut x, mut y, mut shared) = (0, 0, 0);
-        while x < few.len() && y < many.len() {
+        while x < smaller.len() && y < larger.len() {
             // The test runs once per stride, so that the inner loop has no branch except its end.
-            if shared + few.len() - x < least {
+            if shared + smaller.len() - x < min_shared {
                 return None;
             }
-            let stop = (x + STRIDE).min(few.len());
-            while x < stop && y < many.len() {
-                let (a, b) = (few[x], many[y]);
+            let stop = (x + STRIDE).min(smaller.len());
+            while x < stop && y < larger.len() {
+                let (a, b) = (smaller[x], larger[y]);
                 shared += usize::from(a == b);
                 x += usize::from(a <= b);
                 y += usize::from(b <= a);
             }
         }
-        (shared >= least).then_some(shared)
+        (shared >= min_shared).then_some(shared)
     }
 }
 
@@ -92,13 +92,13 @@ mod tests {
         ) {
             let (x, y): (Vec<u32>, Vec<u32>) = (left.iter().copied().collect(), right.iter().copied().collect());
             let shared = left.intersection(&right).count();
-            let all = left.union(&right).collect::<BTreeSet<_>>().len();
-            let want = shared > 0 && shared * 1000 >= thousandths as usize * all;
-            let got = Threshold::new(f64::from(thousandths) / 1000.0).reached(&x, &y);
-            prop_assert_eq!(got, want.then(|| shared as f64 / all as f64));
-            let got = Threshold::new(f64::from(thousandths) / 1000.0).reached_millionths(&x, &y);
-            prop_assert_eq!(got, want.then(|| (shared * 1_000_000 / all) as u32));
-            prop_assert!(got.is_none_or(|got| got >= 1000 * thousandths));
+            let union = left.union(&right).collect::<BTreeSet<_>>().len();
+            let is_reached = shared > 0 && shared * 1000 >= thousandths as usize * union;
+            let resemblance = Threshold::new(f64::from(thousandths) / 1000.0).reached(&x, &y);
+            prop_assert_eq!(resemblance, is_reached.then(|| shared as f64 / union as f64));
+            let millionths = Threshold::new(f64::from(thousandths) / 1000.0).reached_millionths(&x, &y);
+            prop_assert_eq!(millionths, is_reached.then(|| (shared * 1_000_000 / union) as u32));
+            prop_assert!(millionths.is_none_or(|got| got >= 1000 * thousandths));
         }
     }
 

@@ -33,7 +33,7 @@ pub struct Shingles {
     words: WordSplitter,
     folding: Folding,
     units: Vec<u64>,
-    found: Vec<u32>,
+    hashes: Vec<u32>,
     sorter: Sorter,
 }
 
@@ -45,7 +45,7 @@ impl Shingles {
             words: WordSplitter::default(),
             folding: Folding::default(),
             units: Vec::new(),
-            found: Vec::new(),
+            hashes: Vec::new(),
             sorter: Sorter::default(),
         }
     }
@@ -55,11 +55,11 @@ impl Shingles {
     /// # Cost
     /// One pass over the text, and a sort of one hash for each unit.
     pub fn hashes(&mut self, text: &str) -> &[u32] {
-        let Shingles { shingling, words, folding, units, found, sorter } = self;
+        let Shingles { shingling, words, folding, units, hashes, sorter } = self;
         units.clear();
         let count = match *shingling {
             Shingling::Words(count) => {
-                words.each(text, |word| units.push(xxh3_64(word)));
+                words.for_each_word(text, |word| units.push(xxh3_64(word)));
                 count
             }
             Shingling::Tokens(count) => {
@@ -86,10 +86,10 @@ impl Shingles {
                 count
             }
         };
-        runs(units, count as usize, found);
-        sorter.sort(found);
-        found.dedup();
-        found
+        runs(units, count as usize, hashes);
+        sorter.sort(hashes);
+        hashes.dedup();
+        hashes
     }
 }
 
@@ -102,8 +102,8 @@ fn push_characters(token: impl Iterator<Item = char>, units: &mut Vec<u64>) {
 }
 
 /// Computes the hashes of all runs of `count` units, in order.
-fn runs(units: &[u64], count: usize, found: &mut Vec<u32>) {
-    found.clear();
+fn runs(units: &[u64], count: usize, hashes: &mut Vec<u32>) {
+    hashes.clear();
     if units.is_empty() {
         return;
     }
@@ -113,10 +113,10 @@ fn runs(units: &[u64], count: usize, found: &mut Vec<u32>) {
     // The high half is used, because the low bits of a polynomial depend on low bits only.
     let shingle = |hash: u64| (splitmix64(hash) >> 32) as u32;
     let mut hash = units[..count].iter().fold(0, |hash, &unit| append(hash, unit));
-    found.push(shingle(hash));
+    hashes.push(shingle(hash));
     for (&old, &new) in units.iter().zip(&units[count..]) {
         hash = append(hash.wrapping_sub(old.wrapping_mul(oldest)), new);
-        found.push(shingle(hash));
+        hashes.push(shingle(hash));
     }
 }
 
@@ -133,10 +133,10 @@ struct Sorter {
 
 /// Numbers of hashes for which buckets are used: with fewer they cost more than they save, with
 /// more they exceed the cache.
-const IN_BUCKETS: std::ops::RangeInclusive<usize> = 32..=1 << 16;
+const BUCKET_HASHES: std::ops::RangeInclusive<usize> = 32..=1 << 16;
 
 /// Maximum number of hashes of a bucket that are sorted by insertion.
-const INSERTED: u32 = 16;
+const INSERTION_HASHES: u32 = 16;
 
 impl Sorter {
     /// Sorts hashes in ascending order.
@@ -145,7 +145,7 @@ impl Sorter {
     /// About 3 ns a hash for texts of hundreds of words, a third of the time of the standard
     /// library.
     fn sort(&mut self, hashes: &mut Vec<u32>) {
-        if !IN_BUCKETS.contains(&hashes.len()) {
+        if !BUCKET_HASHES.contains(&hashes.len()) {
             return hashes.sort_unstable();
         }
         let Sorter { next, sorted } = self;
@@ -154,12 +154,12 @@ impl Sorter {
         next.clear();
         next.resize(1 << bits, 0);
         hashes.iter().for_each(|&hash| next[bucket(hash)] += 1);
-        let (mut before, mut largest) = (0, 0);
+        let (mut start, mut largest) = (0, 0);
         for next in next.iter_mut() {
             largest = largest.max(*next);
-            (*next, before) = (before, before + *next);
+            (*next, start) = (start, start + *next);
         }
-        if largest > INSERTED {
+        if largest > INSERTION_HASHES {
             return hashes.sort_unstable();
         }
         sorted.resize(hashes.len(), 0);
@@ -203,10 +203,10 @@ mod tests {
         fn hashes_are_sorted(
             hashes in prop::collection::vec(prop_oneof![any::<u32>(), 0u32..3, u32::MAX - 2..=u32::MAX], 0..300),
         ) {
-            let (mut sorted, mut want) = (hashes.clone(), hashes);
+            let (mut sorted, mut expected) = (hashes.clone(), hashes);
             Sorter::default().sort(&mut sorted);
-            want.sort_unstable();
-            prop_assert_eq!(sorted, want);
+            expected.sort_unstable();
+            prop_assert_eq!(sorted, expected);
         }
 
         #[test]
@@ -269,15 +269,18 @@ mod tests {
             let (original, copy) = (set(shingling, &text(false)), set(shingling, &text(true)));
             original.intersection(&copy).count() as f64 / original.union(&copy).count() as f64
         };
-        for (shingling, unit, most, run) in [
+        for (shingling, unit, max_changes, run) in [
             (Shingling::Words(5), &english as &dyn Fn(u32) -> String, 22, 1),
             (Shingling::Words(5), &han, 18, 1),
             (Shingling::Words(5), &han, 15, 2),
             (Shingling::Chars(5), &han, 22, 1),
             (Shingling::Chars(3), &han, 36, 1),
         ] {
-            let reached = |changes: u32| resemblance(shingling, unit, changes, run) >= 0.8;
-            assert!(reached(most) && !reached(most + 1), "{shingling}: {most} changes of {run}");
+            let is_reached = |changes: u32| resemblance(shingling, unit, changes, run) >= 0.8;
+            assert!(
+                is_reached(max_changes) && !is_reached(max_changes + 1),
+                "{shingling}: {max_changes} changes of {run}"
+            );
         }
     }
 

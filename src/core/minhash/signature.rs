@@ -76,13 +76,13 @@ impl Permutations {
 
 #[inline(always)]
 fn minima(set: &[u32], Factors { a, b }: &Factors) -> [u32; LANES] {
-    let mut least = [u32::MAX; LANES];
+    let mut minima = [u32::MAX; LANES];
     for &hash in set {
         for lane in 0..LANES {
-            least[lane] = least[lane].min((hash ^ a[lane]).wrapping_mul(b[lane]));
+            minima[lane] = minima[lane].min((hash ^ a[lane]).wrapping_mul(b[lane]));
         }
     }
-    least
+    minima
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -121,8 +121,8 @@ mod tests {
                 let Factors { a, b } = &permutations.blocks[number / LANES];
                 (hash ^ a[number % LANES]).wrapping_mul(b[number % LANES])
             };
-            let least = |number| set.iter().map(|&hash| permuted(number, hash)).min().unwrap_or(u32::MAX);
-            let plain: Vec<u32> = (0..count).map(least).collect();
+            let minimum = |number| set.iter().map(|&hash| permuted(number, hash)).min().unwrap_or(u32::MAX);
+            let plain: Vec<u32> = (0..count).map(minimum).collect();
             for level in Level::all() {
                 let mut signature = vec![7];
                 permutations.signature_at(level, &set, &mut signature);
@@ -134,8 +134,8 @@ mod tests {
     #[test]
     fn permutations_differ() {
         let blocks = Permutations::new(4096).blocks;
-        let all: BTreeSet<(u32, u32)> = blocks.iter().flat_map(|f| f.a.into_iter().zip(f.b)).collect();
-        assert_eq!(all.len(), 4096);
+        let factors: BTreeSet<(u32, u32)> = blocks.iter().flat_map(|f| f.a.into_iter().zip(f.b)).collect();
+        assert_eq!(factors.len(), 4096);
     }
 
     /// The fraction of equal minima of many pairs of sets is their resemblance, within four
@@ -143,21 +143,24 @@ mod tests {
     #[test]
     fn agreeing_minima_estimate_the_resemblance() {
         let permutations = Permutations::new(128);
-        for (shared, own) in [(10u64, 10u64), (50, 25), (80, 10), (5, 0), (1, 1)] {
-            let resemblance = shared as f64 / (shared + 2 * own) as f64;
-            let (mut agree, mut all) = (0, 0);
+        for (shared, own_count) in [(10u64, 10u64), (50, 25), (80, 10), (5, 0), (1, 1)] {
+            let resemblance = shared as f64 / (shared + 2 * own_count) as f64;
+            let (mut agree, mut total) = (0, 0);
             let (mut x, mut y) = (Vec::new(), Vec::new());
             for pair in 0..200u64 {
                 let hash = |number: u64| (splitmix64(pair << 32 | number) >> 32) as u32;
-                let set = |from: u64| (0..shared).chain(from..from + own).map(hash).collect::<Vec<u32>>();
+                let set = |from: u64| (0..shared).chain(from..from + own_count).map(hash).collect::<Vec<u32>>();
                 permutations.signature(&set(1000), &mut x);
                 permutations.signature(&set(2000), &mut y);
                 agree += x.iter().zip(&y).filter(|(x, y)| x == y).count();
-                all += x.len();
+                total += x.len();
             }
-            let deviation = (resemblance * (1.0 - resemblance) / all as f64).sqrt();
-            let off = (agree as f64 / all as f64 - resemblance).abs();
-            assert!(off <= 4.0 * deviation + 1e-12, "{shared} shared, {own} own: off by {off}, {deviation}");
+            let deviation = (resemblance * (1.0 - resemblance) / total as f64).sqrt();
+            let deviation_found = (agree as f64 / total as f64 - resemblance).abs();
+            assert!(
+                deviation_found <= 4.0 * deviation + 1e-12,
+                "{shared} shared, {own_count} own: off by {deviation_found}, {deviation}"
+            );
         }
     }
 }

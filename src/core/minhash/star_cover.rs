@@ -15,7 +15,7 @@ pub struct DroppedText {
     /// Text that is left out.
     pub text: u32,
     /// Kept text that replaces it.
-    pub kept: u32,
+    pub centre: u32,
     /// Resemblance of the two.
     pub resemblance: f64,
 }
@@ -40,16 +40,16 @@ pub struct DroppedText {
 ///     cover.decide(text, candidates, |_| Ok(Some(0.9)))?;
 /// }
 /// assert_eq!(cover.compared, 1);
-/// assert_eq!(cover.left_out()[0].text, 1);
+/// assert_eq!(cover.into_dropped()[0].text, 1);
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug)]
 pub struct StarCover {
     always_kept: u32,
     is_left_out: Vec<u64>,
-    left_out: Vec<DroppedText>,
+    dropped: Vec<DroppedText>,
     groups: KeptMembers,
-    others: Vec<u32>,
+    centres: Vec<u32>,
     /// Number of comparisons made.
     pub compared: u64,
 }
@@ -61,9 +61,9 @@ impl StarCover {
         StarCover {
             always_kept,
             is_left_out: vec![0; texts.div_ceil(64)],
-            left_out: Vec::new(),
+            dropped: Vec::new(),
             groups: KeptMembers::new(groups),
-            others: Vec::new(),
+            centres: Vec::new(),
             compared: 0,
         }
     }
@@ -82,21 +82,21 @@ impl StarCover {
         mut similar: impl FnMut(u32) -> Result<Option<f64>>,
     ) -> Result<()> {
         if text >= self.always_kept {
-            self.others.clear();
+            self.centres.clear();
             for candidate in candidates {
                 match candidate.other() {
-                    ComparisonTarget::Text(other) if !self.is_left_out(other) => self.others.push(other),
+                    ComparisonTarget::Text(other) if !self.is_left_out(other) => self.centres.push(other),
                     ComparisonTarget::Text(_) => {}
-                    ComparisonTarget::Group(group) => self.others.extend(self.groups.members(group)),
+                    ComparisonTarget::Group(group) => self.centres.extend(self.groups.members(group)),
                 }
             }
-            self.others.sort_unstable();
-            self.others.dedup();
-            for &kept in &self.others {
+            self.centres.sort_unstable();
+            self.centres.dedup();
+            for &centre in &self.centres {
                 self.compared += 1;
-                if let Some(resemblance) = similar(kept)? {
+                if let Some(resemblance) = similar(centre)? {
                     self.is_left_out[text as usize / 64] |= 1 << (text % 64);
-                    self.left_out.push(DroppedText { text, kept, resemblance });
+                    self.dropped.push(DroppedText { text, centre, resemblance });
                     return Ok(());
                 }
             }
@@ -115,12 +115,12 @@ impl StarCover {
 
     /// Returns the bytes of memory that are held.
     pub fn bytes(&self) -> u64 {
-        self.groups.bytes() + (self.is_left_out.len() * 8 + self.left_out.capacity() * size_of::<DroppedText>()) as u64
+        self.groups.bytes() + (self.is_left_out.len() * 8 + self.dropped.capacity() * size_of::<DroppedText>()) as u64
     }
 
     /// Returns the texts that are left out, ascending.
-    pub fn left_out(self) -> Vec<DroppedText> {
-        self.left_out
+    pub fn into_dropped(self) -> Vec<DroppedText> {
+        self.dropped
     }
 }
 
@@ -132,19 +132,21 @@ impl StarCover {
 /// use webtwin_core::minhash::star_cover::{DroppedText, by_definition};
 ///
 /// let similar = |x: u32, y: u32| (x.abs_diff(y) == 1).then_some(0.9);
-/// assert_eq!(by_definition(3, 0, similar), [DroppedText { text: 1, kept: 0, resemblance: 0.9 }]);
+/// assert_eq!(by_definition(3, 0, similar), [DroppedText { text: 1, centre: 0, resemblance: 0.9 }]);
 /// ```
 pub fn by_definition(texts: u32, always_kept: u32, similar: impl Fn(u32, u32) -> Option<f64>) -> Vec<DroppedText> {
-    let mut kept: Vec<u32> = (0..texts.min(always_kept)).collect();
-    let mut left_out = Vec::new();
+    let mut centres: Vec<u32> = (0..texts.min(always_kept)).collect();
+    let mut dropped = Vec::new();
     for text in always_kept..texts {
-        let found = kept.iter().find_map(|&kept| Some(DroppedText { text, kept, resemblance: similar(text, kept)? }));
-        match found {
-            Some(found) => left_out.push(found),
-            None => kept.push(text),
+        let cover = centres
+            .iter()
+            .find_map(|&kept| Some(DroppedText { text, centre: kept, resemblance: similar(text, kept)? }));
+        match cover {
+            Some(found) => dropped.push(found),
+            None => centres.push(text),
         }
     }
-    left_out
+    dropped
 }
 
 #[cfg(test)]
@@ -167,27 +169,27 @@ mod tests {
             let threshold = Threshold::new(f64::from(hundredths) / 100.0);
             let similar = |x: u32, y: u32| threshold.reached(&sets[x as usize], &sets[y as usize]);
             let share_a_key = |x: u32, y: u32| !keys[x as usize].is_disjoint(&keys[y as usize]);
-            let want = by_definition(sets.len() as u32, always_kept, |x, y| similar(x, y).filter(|_| share_a_key(x, y)));
+            let expected = by_definition(sets.len() as u32, always_kept, |x, y| similar(x, y).filter(|_| share_a_key(x, y)));
 
-            let of_text = |text: usize| keys[text].iter().map(move |&key| (key, text as u32));
-            let mut rows: Vec<(u64, u32)> = (0..sets.len()).flat_map(of_text).collect();
-            let (mut found, mut groups) = (Vec::new(), 0);
+            let rows_of_text = |text: usize| keys[text].iter().map(move |&key| (key, text as u32));
+            let mut rows: Vec<(u64, u32)> = (0..sets.len()).flat_map(rows_of_text).collect();
+            let (mut candidate_rows, mut groups) = (Vec::new(), 0);
             let next_group = || {
                 groups += 1;
                 groups - 1
             };
-            candidates(&mut rows, always_kept, next_group, |one| {
-                found.push(one);
+            candidates(&mut rows, always_kept, next_group, |candidate| {
+                candidate_rows.push(candidate);
                 Ok::<(), webtwin_base::error::Error>(())
             })
             .unwrap();
-            found.sort_unstable();
+            candidate_rows.sort_unstable();
             let mut cover = StarCover::new(sets.len(), always_kept, groups as usize);
-            for of_text in found.chunk_by(|x, y| x.text == y.text) {
-                let text = of_text[0].text;
-                cover.decide(text, of_text, |earlier| Ok(similar(text, earlier))).unwrap();
+            for text_rows in candidate_rows.chunk_by(|x, y| x.text == y.text) {
+                let text = text_rows[0].text;
+                cover.decide(text, text_rows, |earlier| Ok(similar(text, earlier))).unwrap();
             }
-            prop_assert_eq!(cover.left_out(), want);
+            prop_assert_eq!(cover.into_dropped(), expected);
         }
     }
 
@@ -195,6 +197,6 @@ mod tests {
     fn chain_keeps_both_ends_and_removed_records_resemble_their_keepers() {
         let sets: Vec<Vec<u32>> = [0..10, 2..12, 4..14].map(|set| set.collect()).into();
         let similar = |x: u32, y: u32| Threshold::new(0.6).reached(&sets[x as usize], &sets[y as usize]);
-        assert_eq!(by_definition(3, 0, similar), [DroppedText { text: 1, kept: 0, resemblance: 8.0 / 12.0 }]);
+        assert_eq!(by_definition(3, 0, similar), [DroppedText { text: 1, centre: 0, resemblance: 8.0 / 12.0 }]);
     }
 }

@@ -44,12 +44,12 @@ use webtwin_base::ids::Page;
 /// assert_eq!(round(&[2], &[1]), [(2, false)]);
 /// ```
 pub fn decide(pairs: &[SimilarPair], waiting: &PageSet, members: &PageSet, mut decided: impl FnMut(Page, bool)) {
-    for of_page in pairs.chunk_by(|x, y| x.b == y.b).filter(|of_page| waiting.contains(of_page[0].b)) {
+    for page_pairs in pairs.chunk_by(|x, y| x.b == y.b).filter(|of_page| waiting.contains(of_page[0].b)) {
         let is_centre = |page: Page| !waiting.contains(page) && !members.contains(page);
-        if of_page.iter().any(|pair| is_centre(pair.a)) {
-            decided(of_page[0].b, true);
-        } else if of_page.iter().all(|pair| members.contains(pair.a)) {
-            decided(of_page[0].b, false);
+        if page_pairs.iter().any(|pair| is_centre(pair.a)) {
+            decided(page_pairs[0].b, true);
+        } else if page_pairs.iter().all(|pair| members.contains(pair.a)) {
+            decided(page_pairs[0].b, false);
         }
     }
 }
@@ -59,8 +59,8 @@ pub fn decide(pairs: &[SimilarPair], waiting: &PageSet, members: &PageSet, mut d
 /// `larger(a, b)` is the number of chunks of the larger page.
 pub fn keep_best(pairs: &mut Vec<SimilarPair>, members: &PageSet, larger: impl Fn(Page, Page) -> u32) {
     let mut best = Vec::new();
-    for of_page in pairs.chunk_by(|x, y| x.b == y.b).filter(|of_page| members.contains(of_page[0].b)) {
-        let centres = of_page.iter().filter(|pair| !members.contains(pair.a));
+    for page_pairs in pairs.chunk_by(|x, y| x.b == y.b).filter(|of_page| members.contains(of_page[0].b)) {
+        let centres = page_pairs.iter().filter(|pair| !members.contains(pair.a));
         best.extend(centres.max_by(|x, y| {
             let part =
                 |of: &SimilarPair, other: &SimilarPair| u64::from(of.value) * u64::from(larger(other.a, other.b));

@@ -15,7 +15,7 @@ const REGION_BITS: u32 = 16;
 /// Number of pages that all threads together buffer for a region before they raise the counts of
 /// the region, and (next constant) minimum number for each thread.
 const PENDING: usize = 1 << 13;
-const LEAST_PENDING: usize = 1 << 9;
+const MIN_PENDING: usize = 1 << 9;
 
 /// Number that counts up to its largest value.
 pub trait Count: Copy + Default {
@@ -123,14 +123,14 @@ pub struct ChunkCounter<C> {
     /// Pages to count, by region, each as its index in the region.
     pending: Vec<Vec<u16>>,
     /// Number of pages that are buffered for a region.
-    most_pending: usize,
+    max_pending: usize,
 }
 
 impl<C: Count> ChunkCounter<C> {
     /// Creates the counter of one of `threads` threads.
     pub fn new(counts: Arc<ChunkCounts<C>>, threads: usize) -> ChunkCounter<C> {
         let pending = counts.regions.iter().map(|_| Vec::new()).collect();
-        ChunkCounter { counts, pending, most_pending: (PENDING / threads).max(LEAST_PENDING) }
+        ChunkCounter { counts, pending, max_pending: (PENDING / threads).max(MIN_PENDING) }
     }
 
     /// Counts one chunk for each page that has it.
@@ -155,7 +155,7 @@ impl<C: Count> ChunkCounter<C> {
             *count = count.next();
         }
         drop(counts);
-        pending.reserve_exact(self.most_pending);
+        pending.reserve_exact(self.max_pending);
     }
 
     /// Adds the pages that are buffered to the counts.

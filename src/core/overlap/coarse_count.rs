@@ -185,12 +185,12 @@ impl HeavyBuckets {
         HeavyBuckets { layout, bits: Vec::with_capacity(layout.lines as usize * layout.parts as usize) }
     }
 
-    /// Adds the next part from its counters, summed over all workers. Counters of at least `least`
-    /// are heavy.
-    pub fn judge(&mut self, counters: &[u8], least: u32) {
-        let least = least.clamp(1, 255) as u8;
+    /// Adds the next part from its counters, summed over all workers. Counters of at least
+    /// `min_count` are heavy.
+    pub fn judge(&mut self, counters: &[u8], min_count: u32) {
+        let threshold = min_count.clamp(1, 255) as u8;
         self.bits.extend(counters.chunks_exact(LINE).map(|line| {
-            line.iter().enumerate().fold(0, |word, (bit, &count)| word | u64::from(count >= least) << bit)
+            line.iter().enumerate().fold(0, |word, (bit, &count)| word | u64::from(count >= threshold) << bit)
         }));
     }
 

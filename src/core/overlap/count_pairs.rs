@@ -23,8 +23,8 @@ pub struct CountScratch {
     found: Vec<(Page, u32)>,
 }
 
-/// Calls `found(a, b, F)` for each distinct pair that occurs at least `least` times, in ascending
-/// order.
+/// Calls `emit(a, b, F)` for each distinct pair that occurs at least `min_shared` times, in
+/// ascending order.
 ///
 /// `pairs` are keys in any order whose `a` is in `first..first + pages`.
 ///
@@ -47,9 +47,9 @@ pub fn count(
     pairs: &[u64],
     first: Page,
     pages: usize,
-    least: u32,
+    min_shared: u32,
     scratch: &mut CountScratch,
-    mut found: impl FnMut(Page, Page, u32),
+    mut emit: impl FnMut(Page, Page, u32),
 ) {
     let CountScratch { starts, partners, table, found: enough } = scratch;
     let page = |pair: u64| (smaller(pair).0 - first.0) as usize;
@@ -58,9 +58,9 @@ pub fn count(
     pairs.iter().for_each(|&pair| starts[page(pair) + 1] += 1);
     // During the scatter, starts[p + 1] is the next free slot of page p; afterwards it is the end
     // of p.
-    let mut before = 0;
+    let mut start_of_page = 0;
     for start in &mut starts[1..] {
-        before += std::mem::replace(start, before);
+        start_of_page += std::mem::replace(start, start_of_page);
     }
     partners.clear();
     partners.resize(pairs.len(), Page::NONE);
@@ -70,31 +70,31 @@ pub fn count(
         *at += 1;
     }
     for at in 0..pages {
-        let of_page = &partners[starts[at] as usize..starts[at + 1] as usize];
+        let page_partners = &partners[starts[at] as usize..starts[at + 1] as usize];
         // A page with fewer than T pairs cannot share T chunks with any single partner.
-        if of_page.len() < least.max(1) as usize {
+        if page_partners.len() < min_shared.max(1) as usize {
             continue;
         }
         // An open-addressing table of at least twice the size of the input needs no growth check.
         // It stays in the cache for most pages, unlike a table of all pairs.
-        let bits = (of_page.len() * 2).next_power_of_two().trailing_zeros();
+        let bits = (page_partners.len() * 2).next_power_of_two().trailing_zeros();
         table.clear();
         table.resize(1 << bits, (Page::NONE, 0));
         enough.clear();
-        for &b in of_page {
+        for &b in page_partners {
             let mut slot = (b.0.wrapping_mul(0x9e37_79b1) >> (32 - bits.min(31))) as usize & ((1 << bits) - 1);
             loop {
                 let (page, count) = &mut table[slot];
                 if *page == b {
                     *count += 1;
-                    if *count == least {
+                    if *count == min_shared {
                         enough.push((b, slot as u32));
                     }
                     break;
                 }
                 if *page == Page::NONE {
                     (*page, *count) = (b, 1);
-                    if least <= 1 {
+                    if min_shared <= 1 {
                         enough.push((b, slot as u32));
                     }
                     break;
@@ -102,9 +102,9 @@ pub fn count(
                 slot = (slot + 1) & ((1 << bits) - 1);
             }
         }
-        // `enough` has the order in which counts reached `least`, but pairs must be ascending.
+        // `enough` has the order in which counts reached `min_shared`, but pairs must be ascending.
         enough.sort_unstable();
-        enough.iter().for_each(|&(b, slot)| found(Page(first.0 + at as u32), b, table[slot as usize].1));
+        enough.iter().for_each(|&(b, slot)| emit(Page(first.0 + at as u32), b, table[slot as usize].1));
     }
 }
 
@@ -122,14 +122,14 @@ mod tests {
             pairs in prop::collection::vec((100u32..110, 0u32..40), 0..400), least in 0u32..6
         ) {
             let keys: Vec<u64> = pairs.iter().map(|&(a, b)| pair_key(Page(a), Page(b * 1000 + 200))).collect();
-            let mut want = BTreeMap::new();
-            keys.iter().for_each(|&key| *want.entry(key).or_insert(0u32) += 1);
-            let mut got = Vec::new();
+            let mut expected = BTreeMap::new();
+            keys.iter().for_each(|&key| *expected.entry(key).or_insert(0u32) += 1);
+            let mut actual = Vec::new();
             let mut scratch = CountScratch::default();
             count(&[pair_key(Page(7), Page(8))], Page(7), 1, 1, &mut scratch, |_, _, _| {});
-            count(&keys, Page(100), 10, least, &mut scratch, |a, b, f| got.push((pair_key(a, b), f)));
-            want.retain(|_, f| *f >= least);
-            prop_assert_eq!(got, want.into_iter().collect::<Vec<_>>());
+            count(&keys, Page(100), 10, least, &mut scratch, |a, b, f| actual.push((pair_key(a, b), f)));
+            expected.retain(|_, f| *f >= least);
+            prop_assert_eq!(actual, expected.into_iter().collect::<Vec<_>>());
         }
     }
 }

@@ -40,12 +40,12 @@ pub enum ChunkVerdict {
 /// assert_eq!(verdict(&[0, 1, 3, 4]), ChunkVerdict::Frequent);
 /// ```
 pub fn judge(docs: &[Page], hosts: &[HostId], settings: &OverlapSettings, scratch: &mut Vec<HostId>) -> ChunkVerdict {
-    let few = settings.template_pages as usize;
-    if few > 0 && docs.len() > few {
+    let max_pages = settings.template_pages as usize;
+    if max_pages > 0 && docs.len() > max_pages {
         scratch.clear();
         scratch.extend(docs.iter().map(|&doc| hosts[doc]));
         scratch.sort_unstable();
-        if scratch.windows(few + 1).any(|window| window[0] == window[few]) {
+        if scratch.windows(max_pages + 1).any(|window| window[0] == window[max_pages]) {
             return ChunkVerdict::Template;
         }
     }
@@ -57,9 +57,13 @@ pub fn judge(docs: &[Page], hosts: &[HostId], settings: &OverlapSettings, scratc
 
 /// Classifies a chunk on more than `max_documents` pages, given the number of its pages on each
 /// host.
-pub fn judge_too_many(on_hosts: &[u32], settings: &OverlapSettings) -> ChunkVerdict {
-    let few = settings.template_pages;
-    if few > 0 && on_hosts.iter().any(|&pages| pages > few) { ChunkVerdict::Template } else { ChunkVerdict::Frequent }
+pub fn judge_too_many(pages_by_host: &[u32], settings: &OverlapSettings) -> ChunkVerdict {
+    let max_pages = settings.template_pages;
+    if max_pages > 0 && pages_by_host.iter().any(|&pages| pages > max_pages) {
+        ChunkVerdict::Template
+    } else {
+        ChunkVerdict::Frequent
+    }
 }
 
 #[cfg(test)]
@@ -76,18 +80,18 @@ mod tests {
         ) {
             let settings = OverlapSettings { template_pages, max_documents, ..Job::default().overlap };
             let docs: Vec<Page> = Page::first(hosts.len()).collect();
-            let most = (0..4).map(|host| hosts.iter().filter(|&&h| h == HostId(host)).count()).max().unwrap();
-            let want = if template_pages > 0 && most > template_pages as usize {
+            let max_on_host = (0..4).map(|host| hosts.iter().filter(|&&h| h == HostId(host)).count()).max().unwrap();
+            let expected = if template_pages > 0 && max_on_host > template_pages as usize {
                 ChunkVerdict::Template
             } else if max_documents > 0 && hosts.len() > max_documents as usize {
                 ChunkVerdict::Frequent
             } else {
                 ChunkVerdict::Counts
             };
-            prop_assert_eq!(judge(&docs, &hosts, &settings, &mut Vec::new()), want);
+            prop_assert_eq!(judge(&docs, &hosts, &settings, &mut Vec::new()), expected);
             if max_documents > 0 && hosts.len() > max_documents as usize {
-                let on_hosts = [0, 1, 2, 3].map(|host| hosts.iter().filter(|&&h| h == HostId(host)).count() as u32);
-                prop_assert_eq!(judge_too_many(&on_hosts, &settings), want);
+                let pages_by_host = [0, 1, 2, 3].map(|host| hosts.iter().filter(|&&h| h == HostId(host)).count() as u32);
+                prop_assert_eq!(judge_too_many(&pages_by_host, &settings), expected);
             }
         }
     }

@@ -67,11 +67,11 @@ pub fn best_on_each_host(
     matches.sort_unstable();
     let best_of =
         |rivals: &[GuardedMatch]| *rivals.iter().max_by(|x, y| x.better_than(y)).expect("rivals are not none");
-    for of_page in matches.chunk_by(|x, y| x.from == y.from) {
-        let best_anywhere = best_of(of_page);
-        for rivals in of_page.chunk_by(|x, y| x.host == y.host) {
-            let at_home = rivals[0].host == home(rivals[0].from);
-            let best = if at_home { best_anywhere } else { best_of(rivals) };
+    for page_matches in matches.chunk_by(|x, y| x.from == y.from) {
+        let best_anywhere = best_of(page_matches);
+        for rivals in page_matches.chunk_by(|x, y| x.host == y.host) {
+            let is_same_host = rivals[0].host == home(rivals[0].from);
+            let best = if is_same_host { best_anywhere } else { best_of(rivals) };
             rivals.iter().filter(|rival| rival.better_than(&best).is_eq()).for_each(&mut vote);
         }
     }

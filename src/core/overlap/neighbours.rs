@@ -10,20 +10,20 @@
 //! other. The false pair comes after the true ones, when their clusters are already joined, and is
 //! refused. The two pages of the false pair need not be judged by themselves.
 //!
-//! The [`KEPT`] targets with the smallest hashes represent all links of a page. So two pages are
-//! more likely to be treated as neighbours the more targets they share. Pages that share only a few
-//! targets, such as the home page, are seldom treated as neighbours. Pages without links on their
-//! host are all in one place, so each is a neighbour of the others. The exception is a host without
-//! any links, such as the synthetic host of a corpus of texts: there, links carry no evidence, and
-//! no page has a neighbour. Exact copies count as one page, wherever they are.
+//! The [`KEPT_TARGETS`] targets with the smallest hashes represent all links of a page. So two
+//! pages are more likely to be treated as neighbours the more targets they share. Pages that share
+//! only a few targets, such as the home page, are seldom treated as neighbours. Pages without links
+//! on their host are all in one place, so each is a neighbour of the others. The exception is a
+//! host without any links, such as the synthetic host of a corpus of texts: there, links carry no
+//! evidence, and no page has a neighbour. Exact copies count as one page, wherever they are.
 //!
 //! Editions of one manual on one host, one in each language, have links of their own, so no page of
 //! one edition is a neighbour of a page of the other. Where a chapter is not translated, both
 //! editions have the same text. Editions can be distinguished because they occur together: another
-//! host has both, too. Two clusters that both have pages on each of [`HOSTS_APART`] hosts hold two
-//! pages that are mirrored side by side, and they stay apart. Versions differ from editions in this
-//! respect: one host may have an old version next to the new one, while each of its mirrors has
-//! only one of them.
+//! host has both, too. Two clusters that both have pages on each of [`MIN_COMMON_HOSTS`] hosts hold
+//! two pages that are mirrored side by side, and they stay apart. Versions differ from editions in
+//! this respect: one host may have an old version next to the new one, while each of its mirrors
+//! has only one of them.
 //!
 //! Clusters grow within connected components of similar pages, so components are independent of
 //! each other.
@@ -43,10 +43,10 @@ use crate::clusters::union_find::UnionFind;
 use webtwin_base::ids::{HostId, Number, Page, splitmix64};
 
 /// Minimum number of common hosts at which two clusters stay apart.
-pub const HOSTS_APART: usize = 2;
+pub const MIN_COMMON_HOSTS: usize = 2;
 
 /// Number of link targets kept per page.
-pub const KEPT: usize = 4;
+pub const KEPT_TARGETS: usize = 4;
 
 /// A page with a sample of its link targets on its own host: 20 bytes. Rows order by page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
@@ -54,7 +54,7 @@ pub const KEPT: usize = 4;
 pub struct LinkSample {
     /// Page that has the links.
     pub page: Page,
-    targets: [Page; KEPT],
+    targets: [Page; KEPT_TARGETS],
 }
 
 impl LinkSample {
@@ -62,16 +62,16 @@ impl LinkSample {
     pub fn new(page: Page, targets: impl Iterator<Item = Page>) -> LinkSample {
         // One slot more than is kept, so that a target can be inserted before the last one is
         // dropped.
-        let mut kept = [(u64::MAX, Page::NONE); KEPT + 1];
+        let mut smallest = [(u64::MAX, Page::NONE); KEPT_TARGETS + 1];
         for target in targets {
             let hash = splitmix64(u64::from(target));
-            let at = kept[..KEPT].partition_point(|one| one.0 < hash);
-            if at < KEPT && kept[at].1 != target {
-                kept[at..].rotate_right(1);
-                kept[at] = (hash, target);
+            let at = smallest[..KEPT_TARGETS].partition_point(|one| one.0 < hash);
+            if at < KEPT_TARGETS && smallest[at].1 != target {
+                smallest[at..].rotate_right(1);
+                smallest[at] = (hash, target);
             }
         }
-        LinkSample { page, targets: std::array::from_fn(|at| kept[at].1) }
+        LinkSample { page, targets: std::array::from_fn(|at| smallest[at].1) }
     }
 
     /// Returns the places of a page, which it shares with its neighbours only: its targets, or its
@@ -127,18 +127,18 @@ pub fn keep_apart(
         pages.iter().map(|linked| HashSet::from([hosts[linked.page.index()]])).collect();
     // Clusters only gain places and hosts, so two clusters that were kept apart once stay apart
     // while they grow.
-    let mut refused: HashSet<(u32, u32)> = HashSet::new();
-    let mut join = |a: Page, b: Page, whatever: bool| {
+    let mut refused_pairs: HashSet<(u32, u32)> = HashSet::new();
+    let mut join = |a: Page, b: Page, is_unconditional: bool| {
         let (x, y) = (clusters.find(place(a)), clusters.find(place(b)));
         let (first, second) = (x.min(y), x.max(y));
-        if x == y || (!whatever && refused.contains(&(first, second))) {
+        if x == y || (!is_unconditional && refused_pairs.contains(&(first, second))) {
             return;
         }
         let (first_at, second_at) = (first as usize, second as usize);
         let neighbours = || in_both(&places[first_at], &places[second_at]).next().is_some();
-        let side_by_side = || in_both(&hosts_of[first_at], &hosts_of[second_at]).nth(HOSTS_APART - 1).is_some();
-        if !whatever && (neighbours() || side_by_side()) {
-            refused.insert((first, second));
+        let side_by_side = || in_both(&hosts_of[first_at], &hosts_of[second_at]).nth(MIN_COMMON_HOSTS - 1).is_some();
+        if !is_unconditional && (neighbours() || side_by_side()) {
+            refused_pairs.insert((first, second));
             return;
         }
         clusters.union(x, y);
@@ -163,17 +163,17 @@ pub fn keep_apart(
 /// Returns the intersection of two sets, by looking up the elements of the smaller one in the
 /// larger one.
 fn in_both<'a, T: Eq + Hash>(x: &'a HashSet<T>, y: &'a HashSet<T>) -> impl Iterator<Item = &'a T> {
-    let (few, many) = if x.len() < y.len() { (x, y) } else { (y, x) };
-    few.iter().filter(|one| many.contains(one))
+    let (smaller, larger) = if x.len() < y.len() { (x, y) } else { (y, x) };
+    smaller.iter().filter(|one| larger.contains(one))
 }
 
 /// Moves all elements of set `from` to set `to`. The smaller set is always the one that moves.
 fn move_all<T: Eq + Hash>(sets: &mut [HashSet<T>], to: usize, from: usize) {
-    let mut few = std::mem::take(&mut sets[from]);
-    if few.len() > sets[to].len() {
-        std::mem::swap(&mut few, &mut sets[to]);
+    let mut moved = std::mem::take(&mut sets[from]);
+    if moved.len() > sets[to].len() {
+        std::mem::swap(&mut moved, &mut sets[to]);
     }
-    sets[to].extend(few);
+    sets[to].extend(moved);
 }
 
 #[cfg(test)]
@@ -208,21 +208,21 @@ mod tests {
         });
         for (pair, exact) in exact_pairs.iter().map(|pair| (pair, true)).chain(ordered.iter().map(|pair| (pair, false)))
         {
-            let of = |page: Page| clusters.iter().position(|cluster| cluster.contains(&page)).unwrap();
-            let (x, y) = (of(pair.a), of(pair.b));
-            let apart = clusters[x].iter().any(|&p| clusters[y].iter().any(|&q| neighbours(p, q)));
-            let on = |cluster: usize| clusters[cluster].iter().map(|&p| hosts[p]).collect::<BTreeSet<_>>();
-            let side_by_side = on(x).intersection(&on(y)).count() >= HOSTS_APART;
-            if x != y && (exact || !(apart || side_by_side)) {
-                let joined: BTreeSet<Page> = clusters[x].union(&clusters[y]).copied().collect();
-                clusters[x] = joined;
+            let cluster_of = |page: Page| clusters.iter().position(|cluster| cluster.contains(&page)).unwrap();
+            let (x, y) = (cluster_of(pair.a), cluster_of(pair.b));
+            let has_neighbours = clusters[x].iter().any(|&p| clusters[y].iter().any(|&q| neighbours(p, q)));
+            let hosts_of = |cluster: usize| clusters[cluster].iter().map(|&p| hosts[p]).collect::<BTreeSet<_>>();
+            let side_by_side = hosts_of(x).intersection(&hosts_of(y)).count() >= MIN_COMMON_HOSTS;
+            if x != y && (exact || !(has_neighbours || side_by_side)) {
+                let union: BTreeSet<Page> = clusters[x].union(&clusters[y]).copied().collect();
+                clusters[x] = union;
                 clusters.remove(y);
             }
         }
-        let together = |pair: &&SimilarPair| clusters.iter().any(|c| c.contains(&pair.a) && c.contains(&pair.b));
-        let mut kept: Vec<SimilarPair> = pairs.iter().filter(together).copied().collect();
-        kept.sort_unstable();
-        kept
+        let is_joined = |pair: &&SimilarPair| clusters.iter().any(|c| c.contains(&pair.a) && c.contains(&pair.b));
+        let mut kept_pairs: Vec<SimilarPair> = pairs.iter().filter(is_joined).copied().collect();
+        kept_pairs.sort_unstable();
+        kept_pairs
     }
 
     proptest! {
@@ -243,9 +243,9 @@ mod tests {
             let pages: Vec<_> = Page::first(14).map(linked).collect();
             let larger = |a: Page, b: Page| 6 + (a.0 + b.0) % 3;
             let has_links = |host: HostId| with_links[host.index()];
-            let want = by_definition(&pairs, &exact, &pages, &hosts, has_links, larger);
+            let expected = by_definition(&pairs, &exact, &pages, &hosts, has_links, larger);
             keep_apart(&mut pairs, &exact, &pages, &hosts, has_links, larger);
-            prop_assert_eq!(pairs, want);
+            prop_assert_eq!(pairs, expected);
         }
     }
 
@@ -267,25 +267,25 @@ mod tests {
         // an index of its own.
         let pages: Vec<_> = (0..5).map(|page| LinkSample::new(Page(page), [Page(10 + page)].into_iter())).collect();
         let pair = |a, b, value| SimilarPair { a: Page(a), b: Page(b), value };
-        let kept = |mut pairs: Vec<SimilarPair>| {
+        let kept_pairs = |mut pairs: Vec<SimilarPair>| {
             keep_apart(&mut pairs, &[], &pages, &[0, 0, 1, 1, 2].map(HostId), |_| true, |_, _| 10);
             pairs
         };
         let editions = [pair(0, 2, 9), pair(1, 3, 9)];
-        assert_eq!(kept([&editions[..], &[pair(0, 1, 8), pair(0, 3, 8), pair(2, 3, 8)]].concat()), editions);
+        assert_eq!(kept_pairs([&editions[..], &[pair(0, 1, 8), pair(0, 3, 8), pair(2, 3, 8)]].concat()), editions);
         let versions = [pair(0, 1, 8), pair(0, 2, 9), pair(1, 4, 9)];
-        assert_eq!(kept(versions.to_vec()), versions);
+        assert_eq!(kept_pairs(versions.to_vec()), versions);
     }
 
     #[test]
     fn smallest_hashes_represent_all_links() {
         let targets = |page, links: &[Page]| BTreeSet::from(LinkSample::new(Page(page), links.iter().copied()).targets);
-        let all: Vec<Page> = Page::first(40).collect();
-        let kept = targets(7, &all);
-        assert_eq!(kept.len(), KEPT);
-        let twice: Vec<Page> = all.iter().rev().copied().chain([Page(3)]).collect();
-        assert_eq!(targets(8, &twice), kept);
-        assert_eq!(targets(9, &kept.iter().copied().collect::<Vec<_>>()), kept);
+        let pages: Vec<Page> = Page::first(40).collect();
+        let smallest = targets(7, &pages);
+        assert_eq!(smallest.len(), KEPT_TARGETS);
+        let repeated: Vec<Page> = pages.iter().rev().copied().chain([Page(3)]).collect();
+        assert_eq!(targets(8, &repeated), smallest);
+        assert_eq!(targets(9, &smallest.iter().copied().collect::<Vec<_>>()), smallest);
         assert_eq!(targets(9, &[]), BTreeSet::from([Page::NONE]));
     }
 }

@@ -53,7 +53,7 @@ impl Load {
 
     /// Estimates the number of pairs that pass coarse counting.
     fn candidates(&self) -> u64 {
-        self.pairs / 1000 * (self.heavy_thousandths + FALSE_THOUSANDTHS)
+        self.pairs / 1000 * (self.heavy_thousandths + FALSE_POSITIVE_THOUSANDTHS)
     }
 
     /// Returns the number of `pairs` that do not fit in memory.
@@ -64,32 +64,32 @@ impl Load {
 
 /// Binary logarithm of the maximum number of passes. Rows or pairs are produced in several passes
 /// if the disk cannot hold all of them at one time.
-pub const MOST_PASS_BITS: u32 = 6;
+pub const MAX_PASS_BITS: u32 = 6;
 
 /// Returns the binary logarithm of the number of passes for `bytes`, of which `in_memory` bytes of
 /// each pass fit in memory. Chooses the fewest passes whose spilled bytes take at most a quarter of
 /// the disk, because passes differ in size and their results also take disk space. Returns `None`
-/// if more than `2^MOST_PASS_BITS` passes would be needed.
+/// if more than `2^MAX_PASS_BITS` passes would be needed.
 pub fn pass_bits(bytes: u64, in_memory: u64, disk_bytes: u64) -> Option<u32> {
-    (0..=MOST_PASS_BITS).find(|bits| (bytes >> bits).saturating_sub(in_memory) <= disk_bytes / 4)
+    (0..=MAX_PASS_BITS).find(|bits| (bytes >> bits).saturating_sub(in_memory) <= disk_bytes / 4)
 }
 
 /// Returns the minimum bytes of disk with which the maximum number of passes suffices.
-pub fn least_disk_bytes(bytes: u64, in_memory: u64) -> u64 {
-    (bytes >> MOST_PASS_BITS).saturating_sub(in_memory) * 4
+pub fn required_disk_bytes(bytes: u64, in_memory: u64) -> u64 {
+    (bytes >> MAX_PASS_BITS).saturating_sub(in_memory) * 4
 }
 
 /// Number of bytes of a pair.
 const PAIR: u64 = 8;
 
 /// Minimum T for coarse counting. With a smaller T nearly all buckets are heavy.
-const LEAST_T: u32 = 8;
+const MIN_T: u32 = 8;
 
 /// Divisor of T that yields the mean of the counters, from which their number is chosen.
 const FILL: u64 = 4;
 
 /// Number of light pairs that pass at this fill, per thousand (approximate).
-const FALSE_THOUSANDTHS: u64 = 20;
+const FALSE_POSITIVE_THOUSANDTHS: u64 = 20;
 
 /// Number of pairs in a pilot sample.
 const PILOT: u64 = 4_000_000;
@@ -110,7 +110,7 @@ mod cost {
 
 /// True if a pilot sample, as in reference \[17\] of \[SGM98\], could change the choice.
 pub fn pilot_decides(load: &Load) -> bool {
-    load.pairs > load.worker_bytes.saturating_mul(load.workers) / PAIR && load.min_shared >= LEAST_T
+    load.pairs > load.worker_bytes.saturating_mul(load.workers) / PAIR && load.min_shared >= MIN_T
 }
 
 /// Returns the sampling rate `n` of the pilot sample: one page of every `n`, chosen by its mixed
@@ -160,12 +160,12 @@ pub fn choose(load: &Load) -> (CountingMethod, String) {
         return (CountingMethod::SortBased, format!("sort-based: the {} million pairs fit in memory", mega(pairs)));
     }
     // With a small T coarse counting would select nearly all pairs, so it would only add its scans.
-    if min_shared < LEAST_T {
-        let why = format!(
+    if min_shared < MIN_T {
+        let reason = format!(
             "sort-based: {} million pairs are spilled to disk, because every bucket is heavy with T = {min_shared}",
             mega(spilled)
         );
-        return (CountingMethod::SortBased, why);
+        return (CountingMethod::SortBased, reason);
     }
     // Costs are summed over all workers, in nanoseconds.
     let layout = layout(load);
@@ -180,7 +180,7 @@ pub fn choose(load: &Load) -> (CountingMethod, String) {
     let fits = pass_bits(load.bytes(CountingMethod::SortBased), load.memory_bytes(), disk_bytes).is_some();
     let heavy = format!("of which {}.{} % occur T times or more", heavy_thousandths / 10, heavy_thousandths % 10);
     if fits && sort <= coarse {
-        let why = format!(
+        let reason = format!(
             "sort-based: {} million pairs, {heavy}; {} million are spilled to disk, in about {} s; coarse counting would \
              scan them {} times in about {} s",
             mega(pairs),
@@ -189,23 +189,23 @@ pub fn choose(load: &Load) -> (CountingMethod, String) {
             layout.parts + 1,
             seconds(coarse)
         );
-        return (CountingMethod::SortBased, why);
+        return (CountingMethod::SortBased, reason);
     }
-    let instead = if fits {
+    let alternative = if fits {
         format!("sorting them would take about {} s", seconds(sort))
     } else {
         format!("sorting them would take {} MB of disk, much more than is free", mega(spilled.saturating_mul(PAIR)))
     };
-    let why = format!(
+    let reason = format!(
         "coarse counting: {} million pairs, {heavy}, into {} million counters with {} hash functions in {} hashing scans, in about \
-         {} s; {instead}",
+         {} s; {alternative}",
         mega(pairs),
         mega(u64::from(layout.lines) * 64 * u64::from(layout.parts)),
         layout.hashes,
         layout.parts,
         seconds(coarse)
     );
-    (CountingMethod::CoarseCount(layout), why)
+    (CountingMethod::CoarseCount(layout), reason)
 }
 
 /// Returns m and the number of hashing scans: counters with a mean of T / 4 that use at most half
@@ -232,31 +232,31 @@ mod tests {
 
     #[test]
     fn pairs_that_fit_in_memory_are_sorted() {
-        let (method, why) = choose(&load(100_000_000, 25, GIB));
+        let (method, reason) = choose(&load(100_000_000, 25, GIB));
         assert_eq!(method, CountingMethod::SortBased);
-        assert_eq!(why, "sort-based: the 100 million pairs fit in memory");
+        assert_eq!(reason, "sort-based: the 100 million pairs fit in memory");
     }
 
     #[test]
     fn small_t_is_not_counted_coarsely() {
-        let (method, why) = choose(&load(10_000_000_000, 1, GIB));
+        let (method, reason) = choose(&load(10_000_000_000, 1, GIB));
         assert_eq!(method, CountingMethod::SortBased);
-        assert!(why.contains("T = 1"), "{why}");
+        assert!(reason.contains("T = 1"), "{reason}");
     }
 
     #[test]
     fn many_pairs_and_a_large_t_are_counted_coarsely() {
-        let (method, why) = choose(&load(10_000_000_000, 25, GIB));
-        let CountingMethod::CoarseCount(layout) = method else { panic!("{why}") };
+        let (method, reason) = choose(&load(10_000_000_000, 25, GIB));
+        let CountingMethod::CoarseCount(layout) = method else { panic!("{reason}") };
         let (counters, bitmaps) = layout.bytes();
         assert!(counters <= GIB / 4 && bitmaps <= GIB / 4, "{layout:?}");
-        assert!(why.starts_with("coarse counting: 10000 million pairs, of which 3.0 % occur"), "{why}");
+        assert!(reason.starts_with("coarse counting: 10000 million pairs, of which 3.0 % occur"), "{reason}");
     }
 
     #[test]
     fn pairs_that_mostly_occur_t_times_are_sorted_even_on_disk() {
-        let (method, why) = choose(&Load { heavy_thousandths: 900, ..load(10_000_000_000, 25, GIB) });
-        assert_eq!(method, CountingMethod::SortBased, "{why}");
+        let (method, reason) = choose(&Load { heavy_thousandths: 900, ..load(10_000_000_000, 25, GIB) });
+        assert_eq!(method, CountingMethod::SortBased, "{reason}");
     }
 
     #[test]
@@ -273,19 +273,19 @@ mod tests {
         assert_eq!(pass_bits(GIB, 0, u64::MAX), Some(0));
         assert_eq!(pass_bits(GIB, 0, 4 * GIB), Some(0));
         assert_eq!(pass_bits(GIB, 0, 2 * GIB), Some(1));
-        assert_eq!(pass_bits(64 * GIB, 0, 4 * GIB), Some(MOST_PASS_BITS));
+        assert_eq!(pass_bits(64 * GIB, 0, 4 * GIB), Some(MAX_PASS_BITS));
         // Each pass has the whole memory.
         assert_eq!(pass_bits(4 * GIB, GIB, 0), Some(2));
         for bytes in [128 * GIB + 64, 200 * GIB, 1000 * GIB, 1 << 60] {
             assert_eq!(pass_bits(bytes, GIB, 4 * GIB), None);
-            assert!(pass_bits(bytes, GIB, least_disk_bytes(bytes, GIB)).is_some());
+            assert!(pass_bits(bytes, GIB, required_disk_bytes(bytes, GIB)).is_some());
         }
     }
 
     #[test]
     fn pairs_beyond_any_disk_are_counted_coarsely_at_any_cost() {
-        let (method, why) = choose(&Load { disk_bytes: GIB / 2, ..load(4_000_000_000, 9, GIB / 64) });
-        assert!(matches!(method, CountingMethod::CoarseCount(_)), "{why}");
-        assert!(why.contains("more than is free"), "{why}");
+        let (method, reason) = choose(&Load { disk_bytes: GIB / 2, ..load(4_000_000_000, 9, GIB / 64) });
+        assert!(matches!(method, CountingMethod::CoarseCount(_)), "{reason}");
+        assert!(reason.contains("more than is free"), "{reason}");
     }
 }

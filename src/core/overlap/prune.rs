@@ -20,14 +20,14 @@ use super::millionths;
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::overlap::prune::least_shared;
+/// use webtwin_core::overlap::prune::required_shared;
 /// use webtwin_job::OverlapSettings;
 ///
 /// let settings = OverlapSettings { min_resemblance: 0.25, ..OverlapSettings::of_papers(10) };
 /// // A short page must share T chunks, and a long one a quarter of its chunks.
-/// assert_eq!([12, 100].map(|chunks| least_shared(chunks, &settings)), [10, 25]);
+/// assert_eq!([12, 100].map(|chunks| required_shared(chunks, &settings)), [10, 25]);
 /// ```
-pub fn least_shared(chunks: u32, settings: &OverlapSettings) -> u64 {
+pub fn required_shared(chunks: u32, settings: &OverlapSettings) -> u64 {
     let larger = u64::from(chunks) + u64::from(settings.doubt);
     let by_resemblance = (millionths(settings.min_resemblance) * larger).div_ceil(1_000_000);
     by_resemblance.max(u64::from(settings.min_shared)).max(1)
@@ -86,13 +86,13 @@ impl PageSet {
     /// copies would mispredict that branch, and without it many look-ups are in flight at the same
     /// time.
     pub fn leave_out(&self, pages: &mut Vec<Page>) {
-        let mut kept = 0;
+        let mut kept_count = 0;
         for at in 0..pages.len() {
             let page = pages[at];
-            pages[kept] = page;
-            kept += usize::from(!self.contains(page));
+            pages[kept_count] = page;
+            kept_count += usize::from(!self.contains(page));
         }
-        pages.truncate(kept);
+        pages.truncate(kept_count);
     }
 
     /// Returns the number of pages in the set.
@@ -120,27 +120,27 @@ impl PageSet {
 pub struct Ranks {
     set: PageSet,
     /// Number of pages of the set before each word.
-    before: Vec<u32>,
+    ranks_before: Vec<u32>,
 }
 
 impl Ranks {
     /// Computes the ranks of the pages of a set.
     pub fn new(set: PageSet) -> Ranks {
         let mut count = 0;
-        let before = set.0.iter().map(|word| {
+        let prefix_sums = set.0.iter().map(|word| {
             count += word.count_ones();
             count - word.count_ones()
         });
-        let before = before.collect();
-        Ranks { set, before }
+        let ranks_before = prefix_sums.collect();
+        Ranks { set, ranks_before }
     }
 
     /// Returns the number of pages of the set before `page`, or `None` if `page` is not in the set.
     #[inline]
     pub fn rank(&self, page: Page) -> Option<usize> {
         let (word, bit) = (page.index() / 64, page.0 % 64);
-        let below = self.set.0[word] & ((1 << bit) - 1);
-        self.set.contains(page).then(|| (self.before[word] + below.count_ones()) as usize)
+        let lower_bits = self.set.0[word] & ((1 << bit) - 1);
+        self.set.contains(page).then(|| (self.ranks_before[word] + lower_bits.count_ones()) as usize)
     }
 
     /// Returns the number of pages in the set.
@@ -152,7 +152,7 @@ impl Ranks {
 /// True if a page may be in a similar pair, given the number of its chunks and the number of those
 /// that another page has, too. `chunks` is ignored if no resemblance is required.
 pub fn may_be_similar(shared: u8, chunks: u32, settings: &OverlapSettings) -> bool {
-    u64::from(shared) >= least_shared(chunks, settings).min(255)
+    u64::from(shared) >= required_shared(chunks, settings).min(255)
 }
 
 #[cfg(test)]
@@ -181,7 +181,7 @@ mod tests {
         ) {
             let settings = OverlapSettings { min_shared, min_resemblance, doubt, ..OverlapSettings::of_papers(1) };
             let table: Vec<_> = rows.iter().map(|&(fprint, doc)| FPrintDocId::new(fprint, doc)).collect();
-            let want = sort_based::similar_pairs(&table, &[HostId(0); 20], &[], &settings);
+            let similar = sort_based::similar_pairs(&table, &[HostId(0); 20], &[], &settings);
             let mut chunks = [0u32; 20];
             let mut runs: BTreeMap<u64, Vec<Page>> = BTreeMap::new();
             for &(fprint, doc) in &rows {
@@ -195,9 +195,9 @@ mod tests {
                 let core = PageSet::new(shared.len(), |page| may_be_similar(shared[page], chunks[page], &settings));
                 runs.values_mut().for_each(|docs| docs.retain(|&doc| core.contains(doc)));
             }
-            for pair in want {
-                let both = runs.values().filter(|docs| docs.contains(&pair.a) && docs.contains(&pair.b)).count();
-                prop_assert_eq!(both as u32, pair.value);
+            for pair in similar {
+                let shared_runs = runs.values().filter(|docs| docs.contains(&pair.a) && docs.contains(&pair.b)).count();
+                prop_assert_eq!(shared_runs as u32, pair.value);
             }
         }
     }

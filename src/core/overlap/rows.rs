@@ -161,10 +161,10 @@ pub fn sort_bucket<R: FPrintRow>(rows: &mut [R], scratch: &mut Vec<R>, shares: K
         starts[low(row)][0] += 1;
         starts[high(row)][1] += 1;
     }
-    let mut before = [0; 2];
+    let mut start_of_digit = [0; 2];
     for start in &mut starts {
         for pass in 0..2 {
-            before[pass] += std::mem::replace(&mut start[pass], before[pass]);
+            start_of_digit[pass] += std::mem::replace(&mut start[pass], start_of_digit[pass]);
         }
     }
     scratch.clear();
@@ -180,9 +180,9 @@ pub fn sort_bucket<R: FPrintRow>(rows: &mut [R], scratch: &mut Vec<R>, shares: K
         *at += 1;
     }
     let digits = |row: &R| shares.within(row.key()) >> (64 - bits);
-    for alike in rows.chunk_by_mut(|x, y| digits(x) == digits(y)) {
-        if alike.len() > 1 {
-            alike.sort_unstable();
+    for equal_rows in rows.chunk_by_mut(|x, y| digits(x) == digits(y)) {
+        if equal_rows.len() > 1 {
+            equal_rows.sort_unstable();
         }
     }
 }
@@ -196,22 +196,22 @@ mod tests {
     fn sorts<R: FPrintRow + std::fmt::Debug>(fprints: &[u64], workers: usize, (pass_bits, bucket_bits): (u32, u32)) {
         let shares = KeyShares::new(workers, bucket_bits).in_passes(pass_bits);
         let rows: Vec<R> = fprints.iter().zip(0..).map(|(&fprint, doc)| R::new(fprint, Page(doc))).collect();
-        let mut all: Vec<R> = Vec::new();
+        let mut sorted_rows: Vec<R> = Vec::new();
         for worker in 0..workers {
             for place in 0..1 << (pass_bits + bucket_bits) {
                 let (pass, bucket) = (place >> bucket_bits, place & ((1 << bucket_bits) - 1));
-                let here = |key| (shares.owner(key), shares.pass(key), shares.bucket(key));
-                let mine = |row: &&R| here(row.key()) == (worker, pass as u64, bucket);
-                let mut got: Vec<R> = rows.iter().filter(mine).copied().collect();
-                let mut want = got.clone();
-                sort_bucket(&mut got, &mut Vec::new(), shares);
-                want.sort();
-                assert_eq!(got, want);
-                all.extend(got);
+                let place = |key| (shares.owner(key), shares.pass(key), shares.bucket(key));
+                let is_own = |row: &&R| place(row.key()) == (worker, pass as u64, bucket);
+                let mut actual: Vec<R> = rows.iter().filter(is_own).copied().collect();
+                let mut expected = actual.clone();
+                sort_bucket(&mut actual, &mut Vec::new(), shares);
+                expected.sort();
+                assert_eq!(actual, expected);
+                sorted_rows.extend(actual);
             }
         }
         // Worker by worker, pass by pass, bucket by bucket: all rows, ascending.
-        assert!(all.is_sorted() && all.len() == rows.len());
+        assert!(sorted_rows.is_sorted() && sorted_rows.len() == rows.len());
     }
 
     proptest! {

@@ -50,9 +50,9 @@ impl<'a> Iterator for RecordRuns<'a> {
     type Item = &'a [Page];
 
     fn next(&mut self) -> Option<&'a [Page]> {
-        let (&pages, rest) = self.0.split_first()?;
-        let (docs, rest) = rest.split_at(pages as usize);
-        self.0 = rest;
+        let (&pages, words) = self.0.split_first()?;
+        let (docs, later_runs) = words.split_at(pages as usize);
+        self.0 = later_runs;
         Some(bytemuck::cast_slice(docs))
     }
 }

@@ -16,7 +16,7 @@ pub struct SamplePairs {
     /// Number of pairs of two pages of one work item.
     pub within: u64,
     /// Number of pairs of two pages of different work items.
-    pub across: u64,
+    pub across_items: u64,
     /// Fraction of the pairs, in thousandths, whose pages share T chunks.
     pub heavy_thousandths: u64,
 }
@@ -31,12 +31,12 @@ impl SamplePairs {
     ///
     /// // Three sampled work items are three pairs of items, with 20 pairs of pages each. A hundred
     /// // items are 4,950 pairs of items.
-    /// let sample = SamplePairs { within: 500, across: 60, heavy_thousandths: 100 };
+    /// let sample = SamplePairs { within: 500, across_items: 60, heavy_thousandths: 100 };
     /// assert_eq!(sample.across_all(3, 100), 99_000);
     /// ```
     pub fn across_all(&self, sampled: usize, items: usize) -> u64 {
         let twos = |n: usize| (n as u128 * n.saturating_sub(1) as u128).max(1);
-        (u128::from(self.across) * twos(items) / twos(sampled)) as u64
+        (u128::from(self.across_items) * twos(items) / twos(sampled)) as u64
     }
 }
 
@@ -72,7 +72,7 @@ pub fn sample_pairs(
         }
     }
     let heavy_thousandths = heavy_thousandths(&mut pilot, settings.min_shared);
-    SamplePairs { within, across: pairs - within, heavy_thousandths }
+    SamplePairs { within, across_items: pairs - within, heavy_thousandths }
 }
 
 #[cfg(test)]
@@ -95,33 +95,39 @@ mod tests {
             (min_shared, template_pages, max_documents) in (1u32..6, 0u32..4, prop::sample::select(vec![0u32, 9])),
         ) {
             let table: Vec<_> = rows.into_iter().map(|(fprint, doc)| FPrintDocId::new(fprint, doc)).collect();
-            let any = OverlapSettings { template_pages, max_documents, ..OverlapSettings::of_papers(1) };
-            let shared = similar_pairs(&table, &hosts, &copies.iter().copied().collect::<Vec<_>>(), &any);
+            let all_shared = OverlapSettings { template_pages, max_documents, ..OverlapSettings::of_papers(1) };
+            let shared = similar_pairs(&table, &hosts, &copies.iter().copied().collect::<Vec<_>>(), &all_shared);
             let item = |doc: Page| doc.0 / 5;
-            let all: u64 = shared.iter().map(|pair| u64::from(pair.value)).sum();
-            let sum = |of: &dyn Fn(&crate::overlap::SimilarPair) -> bool| {
-                shared.iter().filter(|pair| of(pair)).map(|pair| u64::from(pair.value)).sum::<u64>()
+            let total: u64 = shared.iter().map(|pair| u64::from(pair.value)).sum();
+            let sum = |is_counted: &dyn Fn(&crate::overlap::SimilarPair) -> bool| {
+                shared.iter().filter(|pair| is_counted(pair)).map(|pair| u64::from(pair.value)).sum::<u64>()
             };
             let within = sum(&|pair| item(pair.a) == item(pair.b));
             let heavy = sum(&|pair| pair.value >= min_shared);
             let expected =
-                SamplePairs { within, across: all - within, heavy_thousandths: heavy * 1000 / all.max(1) };
+                SamplePairs { within, across_items: total - within, heavy_thousandths: heavy * 1000 / total.max(1) };
             let copies = PageSet::new(24, |page| copies.contains(&page));
-            let settings = OverlapSettings { min_shared, ..any };
+            let settings = OverlapSettings { min_shared, ..all_shared };
             prop_assert_eq!(sample_pairs(&table, &hosts, &copies, item, &settings), expected);
         }
     }
 
     #[test]
     fn two_of_four_items_determine_the_pairs_of_all_four() {
-        let across = |items: u32| {
+        let sample_of = |items: u32| {
             // One page per item, and one chunk on all pages.
             let table: Vec<_> = Page::first(items as usize).map(|doc| FPrintDocId::new(7, doc)).collect();
-            let none = PageSet::new(items as usize, |_| false);
-            sample_pairs(&table, &vec![HostId(0); items as usize], &none, |doc| doc.0, &OverlapSettings::of_papers(1))
+            let no_copies = PageSet::new(items as usize, |_| false);
+            sample_pairs(
+                &table,
+                &vec![HostId(0); items as usize],
+                &no_copies,
+                |doc| doc.0,
+                &OverlapSettings::of_papers(1),
+            )
         };
-        assert_eq!((across(2).across, across(4).across), (1, 6));
-        assert_eq!(across(2).across_all(2, 4), 6);
-        assert_eq!(across(1).across_all(1, 4), 0);
+        assert_eq!((sample_of(2).across_items, sample_of(4).across_items), (1, 6));
+        assert_eq!(sample_of(2).across_all(2, 4), 6);
+        assert_eq!(sample_of(1).across_all(1, 4), 0);
     }
 }

@@ -159,7 +159,7 @@ impl ServerPairKind {
     }
 }
 
-/// Calls `found` for every two servers of one trivial cluster, whose pages must ascend. A cluster
+/// Calls `emit` for every two servers of one trivial cluster, whose pages must ascend. A cluster
 /// on more than `max_hosts` servers produces no pairs.
 ///
 /// # Cost
@@ -180,7 +180,7 @@ impl ServerPairKind {
 /// assert_eq!((pairs.len(), pairs[0].a, pairs[0].b), (1, HostId(0), HostId(1)));
 /// assert_eq!((pairs[0].shared, pairs[0].same_path), (1, 1));
 /// ```
-pub fn pairs_of_cluster(pages: &[ServerPage], max_hosts: u32, mut found: impl FnMut(ServerPair)) {
+pub fn pairs_of_cluster(pages: &[ServerPage], max_hosts: u32, mut emit: impl FnMut(ServerPair)) {
     let front = halves(xxh3_64(FRONT.as_bytes()));
     let servers: Vec<&[ServerPage]> = pages.chunk_by(|x, y| x.host == y.host).collect();
     if servers.len() > max_hosts as usize {
@@ -188,7 +188,7 @@ pub fn pairs_of_cluster(pages: &[ServerPage], max_hosts: u32, mut found: impl Fn
     }
     for (at, left) in servers.iter().enumerate() {
         for right in &servers[at + 1..] {
-            found(ServerPair {
+            emit(ServerPair {
                 a: left[0].host,
                 b: right[0].host,
                 shared: left.len().min(right.len()) as u32,
@@ -204,19 +204,19 @@ pub fn pairs_of_cluster(pages: &[ServerPage], max_hosts: u32, mut found: impl Fn
 /// the keys ascend.
 fn in_both<Key: Ord>(left: &[ServerPage], right: &[ServerPage], key: impl Fn(&ServerPage) -> Key) -> u32 {
     let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
-    let mut same = 0;
+    let mut common = 0;
     while let (Some(x), Some(y)) = (left.peek(), right.peek()) {
         match key(x).cmp(&key(y)) {
             std::cmp::Ordering::Less => _ = left.next(),
             std::cmp::Ordering::Greater => _ = right.next(),
             std::cmp::Ordering::Equal => {
-                same += 1;
+                common += 1;
                 left.next();
                 right.next();
             }
         }
     }
-    same
+    common
 }
 
 /// Returns the relation of the servers of a pair, or `None` if they share fewer than T pages.
@@ -311,14 +311,14 @@ impl std::ops::Add for Surplus {
 pub fn surplus(pages: &[ServerPage], server: impl Fn(HostId) -> HostId) -> Surplus {
     let mut sum = Surplus::default();
     let (mut texts, mut servers) = (Vec::new(), Vec::new());
-    for of_host in pages.chunk_by(|x, y| x.host == y.host) {
+    for host_pages in pages.chunk_by(|x, y| x.host == y.host) {
         texts.clear();
-        texts.extend(of_host.iter().map(|page| page.text));
+        texts.extend(host_pages.iter().map(|page| page.text));
         texts.sort_unstable();
         texts.dedup();
-        sum.url_alias += (of_host.len() - texts.len()) as u64;
+        sum.url_alias += (host_pages.len() - texts.len()) as u64;
         sum.same_server += texts.len() as u64 - 1;
-        servers.push(server(of_host[0].host));
+        servers.push(server(host_pages[0].host));
     }
     let hosts = servers.len() as u64;
     servers.sort_unstable();
@@ -358,48 +358,48 @@ mod tests {
     /// Computes server pairs by \[SGM98\] section 1: a server is the union of its pages, and pages
     /// are matched one to one.
     fn by_definition(pages: &[ServerPage]) -> BTreeMap<(HostId, HostId), ServerPair> {
-        let of = |host: HostId| -> Vec<&ServerPage> { pages.iter().filter(|page| page.host == host).collect() };
-        let mut found = BTreeMap::new();
+        let pages_on = |host: HostId| -> Vec<&ServerPage> { pages.iter().filter(|page| page.host == host).collect() };
+        let mut by_hosts = BTreeMap::new();
         let pairs = (0..5).flat_map(|a| (a + 1..5).map(move |b| (HostId(a), HostId(b))));
         for (a, b) in pairs {
-            let mut left_over = of(b);
+            let mut left_over = pages_on(b);
             let mut shared = 0;
-            for page in of(a) {
+            for page in pages_on(a) {
                 if let Some(at) = left_over.iter().position(|other| other.cluster == page.cluster) {
                     left_over.remove(at);
                     shared += 1;
                 }
             }
             // A server has each path once.
-            let other = |page: &ServerPage| of(b).into_iter().find(|other| other.path == page.path);
+            let other = |page: &ServerPage| pages_on(b).into_iter().find(|other| other.path == page.path);
             let similar = |page: &ServerPage| other(page).is_some_and(|other| other.cluster == page.cluster);
-            let same = |page: &ServerPage| other(page).is_some_and(|other| other.text == page.text);
+            let is_same_text = |page: &ServerPage| other(page).is_some_and(|other| other.text == page.text);
             let front = halves(xxh3_64(b"/"));
             if shared > 0 {
                 let pair = ServerPair {
                     a,
                     b,
                     shared,
-                    similar_path: of(a).into_iter().filter(|page| similar(page)).count() as u32,
-                    same_path: of(a).into_iter().filter(|page| same(page)).count() as u32,
-                    front: u32::from(of(a).into_iter().any(|page| page.path == front && similar(page))),
+                    similar_path: pages_on(a).into_iter().filter(|page| similar(page)).count() as u32,
+                    same_path: pages_on(a).into_iter().filter(|page| is_same_text(page)).count() as u32,
+                    front: u32::from(pages_on(a).into_iter().any(|page| page.path == front && similar(page))),
                 };
-                found.insert((a, b), pair);
+                by_hosts.insert((a, b), pair);
             }
         }
-        found
+        by_hosts
     }
 
     proptest! {
         #[test]
         fn servers_share_the_intersection_of_their_pages(pages in pages()) {
-            let mut found: BTreeMap<(HostId, HostId), ServerPair> = BTreeMap::new();
+            let mut pairs: BTreeMap<(HostId, HostId), ServerPair> = BTreeMap::new();
             for cluster in pages.chunk_by(|x, y| x.cluster == y.cluster) {
                 pairs_of_cluster(cluster, 5, |pair| {
-                    found.entry((pair.a, pair.b)).and_modify(|sum| sum.add(&pair)).or_insert(pair);
+                    pairs.entry((pair.a, pair.b)).and_modify(|sum| sum.add(&pair)).or_insert(pair);
                 });
             }
-            prop_assert_eq!(found, by_definition(&pages));
+            prop_assert_eq!(pairs, by_definition(&pages));
         }
 
         #[test]
@@ -443,28 +443,28 @@ mod tests {
     fn half_the_pages_at_equal_paths_suffice_at_one_address_unless_front_pages_differ() {
         let kind = |shared, similar_path, front, addresses: [&[u64]; 2]| {
             let pair = ServerPair { shared, similar_path, front, ..PAIR };
-            let of = |pages, addresses: &[u64]| Server { has_front: front < 2, ..server(pages, addresses) };
+            let server_of = |pages, addresses: &[u64]| Server { has_front: front < 2, ..server(pages, addresses) };
             let pair = ServerPair { front: pair.front % 2, ..pair };
-            kind(&pair, [&of(10, addresses[0]), &of(50, addresses[1])], &settings())
+            kind(&pair, [&server_of(10, addresses[0]), &server_of(50, addresses[1])], &settings())
         };
         assert_eq!(kind(5, 5, 1, [&[3, 7], &[7]]), Some(ServerPairKind::Alias));
         assert_eq!(kind(5, 4, 1, [&[3, 7], &[7]]), Some(ServerPairKind::Part));
         // Front pages that are not copies, and front pages that are not known.
         assert_eq!(kind(10, 8, 0, [&[3, 7], &[7]]), Some(ServerPairKind::Mirror));
         assert_eq!(kind(10, 8, 2, [&[3, 7], &[7]]), Some(ServerPairKind::Alias));
-        for others in [[&[3, 7][..], &[8][..]], [&[], &[7]], [&[3], &[]], [&[], &[]]] {
-            assert_eq!(kind(9, 8, 1, others), Some(ServerPairKind::Mirror));
-            assert_eq!(kind(8, 8, 1, others), Some(ServerPairKind::Part));
+        for address_lists in [[&[3, 7][..], &[8][..]], [&[], &[7]], [&[3], &[]], [&[], &[]]] {
+            assert_eq!(kind(9, 8, 1, address_lists), Some(ServerPairKind::Mirror));
+            assert_eq!(kind(8, 8, 1, address_lists), Some(ServerPairKind::Part));
         }
         assert_eq!(kind(4, 4, 1, [&[7], &[7]]), None);
     }
 
     #[test]
     fn addresses_are_the_same_if_they_have_one_in_common() {
-        let of = |a: &[u64], b: &[u64]| Addresses::compare([&server(1, a), &server(1, b)]);
-        assert_eq!(of(&[1, 4, 9], &[2, 9]), Addresses::Same);
-        assert_eq!(of(&[1, 4, 9], &[2, 8]), Addresses::Different);
-        assert_eq!(of(&[1], &[]), Addresses::Unknown);
+        let compare = |a: &[u64], b: &[u64]| Addresses::compare([&server(1, a), &server(1, b)]);
+        assert_eq!(compare(&[1, 4, 9], &[2, 9]), Addresses::Same);
+        assert_eq!(compare(&[1, 4, 9], &[2, 8]), Addresses::Different);
+        assert_eq!(compare(&[1], &[]), Addresses::Unknown);
     }
 
     #[test]

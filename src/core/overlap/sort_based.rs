@@ -63,14 +63,14 @@ pub fn similar_pairs(
                     continue;
                 }
                 let larger = |pair: &SimilarPair| u64::from(chunks[pair.a].max(chunks[pair.b]));
-                let kept = best.entry(pair.b).or_insert(*pair);
-                if u64::from(pair.value) * larger(kept) > u64::from(kept.value) * larger(pair) {
-                    *kept = *pair;
+                let best_pair = best.entry(pair.b).or_insert(*pair);
+                if u64::from(pair.value) * larger(best_pair) > u64::from(best_pair.value) * larger(pair) {
+                    *best_pair = *pair;
                 }
             }
-            let mut kept: Vec<SimilarPair> = best.into_values().collect();
-            kept.sort_unstable();
-            kept
+            let mut kept_pairs: Vec<SimilarPair> = best.into_values().collect();
+            kept_pairs.sort_unstable();
+            kept_pairs
         }
         Guard::MutualBest => {
             let mut matches: Vec<GuardedMatch> = pairs
@@ -123,7 +123,7 @@ mod tests {
     }
 
     /// Returns the pages of the similar pairs, as numbers.
-    fn found(pages: &[FPrintDocId], hosts: &[HostId], settings: &OverlapSettings) -> Vec<(u32, u32)> {
+    fn page_pairs(pages: &[FPrintDocId], hosts: &[HostId], settings: &OverlapSettings) -> Vec<(u32, u32)> {
         similar_pairs(pages, hosts, &[], settings).iter().map(|pair| (pair.a.0, pair.b.0)).collect()
     }
 
@@ -131,7 +131,7 @@ mod tests {
     fn resemblance_is_relative_to_the_larger_page() {
         let pages = table(&[&[1, 2], &[1, 2, 3, 4], &[1, 2, 3, 4, 5, 6]]);
         let settings = OverlapSettings { min_resemblance: 0.5, ..OverlapSettings::of_papers(1) };
-        assert_eq!(found(&pages, &[HostId(0); 3], &settings), [(0, 1), (1, 2)]);
+        assert_eq!(page_pairs(&pages, &[HostId(0); 3], &settings), [(0, 1), (1, 2)]);
     }
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
         // weaker match.
         let pages = table(&[&[1, 2, 3, 4], &[1, 2, 3, 4], &[1, 2, 3, 9]]);
         let settings = OverlapSettings { guard: Guard::MutualBest, ..OverlapSettings::of_papers(1) };
-        assert_eq!(found(&pages, &[0, 1, 1].map(HostId), &settings), [(0, 1)]);
+        assert_eq!(page_pairs(&pages, &[0, 1, 1].map(HostId), &settings), [(0, 1)]);
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
         // Each page shares three of four chunks with the next.
         let pages = table(&[&[1, 2, 3, 4], &[2, 3, 4, 5], &[3, 4, 5, 6], &[4, 5, 6, 7]]);
         let settings = OverlapSettings { guard: Guard::Centre, ..OverlapSettings::of_papers(3) };
-        assert_eq!(found(&pages, &[0, 1, 2, 3].map(HostId), &settings), [(0, 1), (2, 3)]);
+        assert_eq!(page_pairs(&pages, &[0, 1, 2, 3].map(HostId), &settings), [(0, 1), (2, 3)]);
     }
 
     #[test]

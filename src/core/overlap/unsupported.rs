@@ -42,13 +42,13 @@ impl<T: Ord> TextContext<T> {
     /// Gathers the surroundings of a text from (host, true if the host has links, similar cluster)
     /// of each page. A page may occur several times.
     pub fn gather(pages: impl Iterator<Item = (HostId, bool, Option<T>)>) -> TextContext<T> {
-        let mut around = TextContext { hosts: BTreeSet::new(), links: true, similar_clusters: BTreeSet::new() };
+        let mut context = TextContext { hosts: BTreeSet::new(), links: true, similar_clusters: BTreeSet::new() };
         for (host, links, similar_cluster) in pages {
-            around.hosts.insert(host);
-            around.links &= links;
-            around.similar_clusters.extend(similar_cluster);
+            context.hosts.insert(host);
+            context.links &= links;
+            context.similar_clusters.extend(similar_cluster);
         }
-        around
+        context
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
     fn only_linked_pages_on_two_hosts_without_mirrored_collections_are_unsupported() {
         let page = |host, similar_cluster| (HostId(host), true, similar_cluster);
         let unlinked = |host| (HostId(host), false, None);
-        for (a, b, alone) in [
+        for (a, b, is_alone) in [
             (vec![page(0, Some(1))], vec![page(1, Some(1))], false),
             (vec![page(0, Some(1))], vec![page(1, Some(2))], true),
             (vec![page(0, Some(1))], vec![page(1, None)], true),
@@ -96,7 +96,7 @@ mod tests {
             (vec![page(0, None), page(1, None)], vec![page(1, None)], false),
         ] {
             let [x, y] = [&a, &b].map(|pages| TextContext::gather(pages.iter().copied()));
-            assert_eq!((is_unsupported(&x, &y), is_unsupported(&y, &x)), (alone, alone), "{a:?} {b:?}");
+            assert_eq!((is_unsupported(&x, &y), is_unsupported(&y, &x)), (is_alone, is_alone), "{a:?} {b:?}");
         }
     }
 

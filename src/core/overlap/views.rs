@@ -19,10 +19,11 @@
 //!
 //! *Placeholders* are another kind: responses that a server sends with status 200 for URLs without
 //! a page, each with its own text. They have a notice in common ([`crate::text::notices`]). Two
-//! texts of one host with one notice, which at least [`LEAST_PLACEHOLDERS`] texts of the host have,
-//! are placeholders if they have few own chunks ([`MOST_OWN`]), share half of all chunks of the
-//! larger text, and share half of its own chunks. [`NAMES`] own chunks, which may name the URL or
-//! the session, are exempt from the last condition, but never more than twice as many may differ.
+//! texts of one host with one notice, which at least [`MIN_PLACEHOLDERS`] texts of the host have,
+//! are placeholders if they have few own chunks ([`MAX_OWN_CHUNKS`]), share half of all chunks of
+//! the larger text, and share half of its own chunks. [`NAMES`] own chunks, which may name the URL
+//! or the session, are exempt from the last condition, but never more than twice as many may
+//! differ.
 //!
 //! Hosts of one registered domain often show one site, for example as `www.`, `m.` or `staging.`,
 //! and `http:` and `https:` do the same. Texts of such hosts with the same path and query are
@@ -52,7 +53,7 @@ use webtwin_job::OverlapSettings;
 
 /// Number of texts of a host that may have a chunk without its being boilerplate, even if the host
 /// has few texts.
-pub const FEW: u32 = 12;
+pub const UNCOUNTED_TEXTS: u32 = 12;
 
 /// Approximate number of texts of a large host that are inspected for boilerplate.
 pub const SAMPLE: u32 = 256;
@@ -61,11 +62,11 @@ pub const SAMPLE: u32 = 256;
 pub const BLOCK: usize = 128;
 
 /// Minimum number of texts of a host with one notice for these to be placeholders.
-pub const LEAST_PLACEHOLDERS: usize = 10;
+pub const MIN_PLACEHOLDERS: usize = 10;
 
 /// Maximum number of own chunks of a placeholder. The part of a placeholder that concerns its URL
 /// is short.
-pub const MOST_OWN: u64 = 24;
+pub const MAX_OWN_CHUNKS: u64 = 24;
 
 /// Number of own chunks in which placeholders may differ, even if they have no others. Twice as
 /// many may differ if the texts share enough own chunks.
@@ -107,7 +108,7 @@ pub struct TitledText {
 /// Returns the maximum number of texts, among `texts` inspected ones, that may have a chunk without
 /// its being boilerplate.
 pub fn most(texts: u32) -> u32 {
-    FEW.max(texts / 4)
+    UNCOUNTED_TEXTS.max(texts / 4)
 }
 
 /// True if a text is inspected for boilerplate, on a host with `texts` texts.
@@ -171,10 +172,10 @@ pub fn blocks(texts: &mut [TitledText]) -> impl Iterator<Item = &[TitledText]> {
 /// ```
 pub fn resemblance(a: &[u32], b: &[u32], kin: Kin, settings: &OverlapSettings) -> Option<u32> {
     let is_counted = matches!(kin, Kin::Notice | Kin::Canonical);
-    let needed = if is_counted { 500_000 } else { millionths(settings.views) };
+    let needed_fraction = if is_counted { 500_000 } else { millionths(settings.views) };
     let reaches = |common: u64, union: u64, needed: u64| common * 1_000_000 >= needed * union;
-    let (fewer, more) = (a.len().min(b.len()) as u64, a.len().max(b.len()) as u64);
-    if fewer == 0 || !reaches(fewer, more, needed) {
+    let (fewer, larger) = (a.len().min(b.len()) as u64, a.len().max(b.len()) as u64);
+    if fewer == 0 || !reaches(fewer, larger, needed_fraction) {
         return None;
     }
     let (mut x, mut y, mut common, mut own_common, mut own_of_one) = (0, 0, 0u64, 0u64, 0u64);
@@ -190,53 +191,54 @@ pub fn resemblance(a: &[u32], b: &[u32], kin: Kin, settings: &OverlapSettings) -
             }
         }
     }
-    let own = |chunks: &[u32]| chunks.iter().map(|chunk| u64::from(chunk & 1)).sum::<u64>();
-    let union = fewer + more - common;
+    let own_count = |chunks: &[u32]| chunks.iter().map(|chunk| u64::from(chunk & 1)).sum::<u64>();
+    let union = fewer + larger - common;
     if kin == Kin::Notice {
-        let (own_both, own_most) = (own_common + own_of_one, own(a).max(own(b)));
+        let (own_both, own_most) = (own_common + own_of_one, own_count(a).max(own_count(b)));
         let differs_in_names = 2 * own_both + NAMES >= own_most && own_both + 2 * NAMES >= own_most;
-        let are_placeholders = 2 * common >= more && differs_in_names && own_most <= MOST_OWN;
+        let are_placeholders = 2 * common >= larger && differs_in_names && own_most <= MAX_OWN_CHUNKS;
         return are_placeholders.then(|| (common * 1_000_000 / union) as u32);
     }
-    let own_union = own(a) + own(b) - own_common - own_of_one;
+    let own_union = own_count(a) + own_count(b) - own_common - own_of_one;
     if kin == Kin::Canonical {
-        let agree = reaches(common, union, needed) && reaches(own_common, own_union, needed);
+        let agree = reaches(common, union, needed_fraction) && reaches(own_common, own_union, needed_fraction);
         return agree.then(|| (common * 1_000_000 / union) as u32);
     }
-    let own_needed = if kin == Kin::Title { needed / 4 * 3 } else { needed };
-    let are_views = own_common > 0 && reaches(common, union, needed) && reaches(own_common, own_union, own_needed);
+    let own_needed = if kin == Kin::Title { needed_fraction / 4 * 3 } else { needed_fraction };
+    let are_views =
+        own_common > 0 && reaches(common, union, needed_fraction) && reaches(own_common, own_union, own_needed);
     are_views.then(|| (own_common * 1_000_000 / own_union) as u32)
 }
 
-/// Finds pairs within one block, whose pages must ascend. Calls `found` with pairs in the order of
+/// Finds pairs within one block, whose pages must ascend. Calls `emit` with pairs in the order of
 /// their pages, without pairs whose pages earlier pairs have joined.
-pub fn join(block: &[(Page, &[u32])], kin: Kin, settings: &OverlapSettings, mut found: impl FnMut(SimilarPair)) {
-    let mut joined = UnionFind::new(block.len());
-    for (at, &(a, of_a)) in block.iter().enumerate() {
-        for (after, &(b, of_b)) in block.iter().enumerate().skip(at + 1) {
-            if joined.find(at as u32) == joined.find(after as u32) {
+pub fn join(block: &[(Page, &[u32])], kin: Kin, settings: &OverlapSettings, mut emit: impl FnMut(SimilarPair)) {
+    let mut union = UnionFind::new(block.len());
+    for (at, &(a, chunks_of_a)) in block.iter().enumerate() {
+        for (later, &(b, chunks_of_b)) in block.iter().enumerate().skip(at + 1) {
+            if union.find(at as u32) == union.find(later as u32) {
                 continue;
             }
-            if let Some(value) = resemblance(of_a, of_b, kin, settings) {
-                joined.union(at as u32, after as u32);
-                found(SimilarPair { a, b, value });
+            if let Some(value) = resemblance(chunks_of_a, chunks_of_b, kin, settings) {
+                union.union(at as u32, later as u32);
+                emit(SimilarPair { a, b, value });
             }
         }
     }
 }
 
-/// Compares a page with others that name its URL as canonical, all of one block. Calls `each` for
+/// Compares a page with others that name its URL as canonical, all of one block. Calls `visit` for
 /// each of them, with a pair or with `None` if the texts do not agree.
 pub fn agree(
     original: Page,
     block: &[(Page, &[u32])],
     settings: &OverlapSettings,
-    mut each: impl FnMut(Option<SimilarPair>),
+    mut visit: impl FnMut(Option<SimilarPair>),
 ) {
-    let Some((_, of_original)) = block.iter().find(|text| text.0 == original) else { return };
+    let Some((_, original_chunks)) = block.iter().find(|text| text.0 == original) else { return };
     for (other, chunks) in block.iter().filter(|text| text.0 != original) {
-        let value = resemblance(of_original, chunks, Kin::Canonical, settings);
-        each(value.map(|value| SimilarPair { a: original.min(*other), b: original.max(*other), value }));
+        let value = resemblance(original_chunks, chunks, Kin::Canonical, settings);
+        visit(value.map(|value| SimilarPair { a: original.min(*other), b: original.max(*other), value }));
     }
 }
 
@@ -265,90 +267,93 @@ pub struct ViewPage {
 /// chunk, title, path and notice separately. Each list ascends and has each pair once. Also returns
 /// the pages that others correctly name as canonical.
 pub fn by_definition(pages: &[ViewPage], settings: &OverlapSettings) -> ([Vec<SimilarPair>; 3], BTreeSet<Page>) {
-    let of = |page: Page| &pages[page];
-    let with_text = || Page::first(pages.len()).filter(|&page| !of(page).chunks.is_empty());
+    let page_at = |page: Page| &pages[page];
+    let text_pages = || Page::first(pages.len()).filter(|&page| !page_at(page).chunks.is_empty());
     // Keeps the smallest page of each text.
     let texts_of = |pages: &mut dyn Iterator<Item = Page>| {
         let mut texts: Vec<Page> = Vec::new();
         for page in pages {
-            if !texts.iter().any(|&text| of(text).exact == of(page).exact) {
+            if !texts.iter().any(|&text| page_at(text).exact == page_at(page).exact) {
                 texts.push(page);
             }
         }
         texts
     };
-    let texts_on = |host: HostId| texts_of(&mut with_text().filter(|&page| of(page).host == host));
+    let texts_on = |host: HostId| texts_of(&mut text_pages().filter(|&page| page_at(page).host == host));
     let is_own = |chunk: FPrint, host: HostId| {
         let texts = texts_on(host);
         let count = texts.len() as u32;
-        let inspected = texts.iter().filter(|text| is_sampled(of(**text).exact, count));
-        !is_boilerplate(inspected.filter(|text| of(**text).chunks.contains(&chunk)).count() as u32, count)
+        let sampled_texts = texts.iter().filter(|text| is_sampled(page_at(**text).exact, count));
+        !is_boilerplate(sampled_texts.filter(|text| page_at(**text).chunks.contains(&chunk)).count() as u32, count)
     };
     let set = |page: Page| {
-        let ViewPage { host, chunks, .. } = of(page);
+        let ViewPage { host, chunks, .. } = page_at(page);
         let chunks: BTreeSet<u32> = chunks.iter().map(|&chunk| marked(chunk, is_own(chunk, *host))).collect();
         (page, chunks.into_iter().collect::<Vec<u32>>())
     };
-    let compare = |kin: Kin, texts: &[Page], found: &mut Vec<SimilarPair>| {
-        let titled = |&page: &Page| TitledText { chunks: of(page).chunks.len() as u32, exact: of(page).exact, page };
+    let compare = |kin: Kin, texts: &[Page], pairs: &mut Vec<SimilarPair>| {
+        let titled =
+            |&page: &Page| TitledText { chunks: page_at(page).chunks.len() as u32, exact: page_at(page).exact, page };
         let mut titled: Vec<TitledText> = texts.iter().map(titled).collect();
         for block in blocks(&mut titled) {
             let pages: BTreeSet<Page> = block.iter().map(|text| text.page).collect();
             let sets: Vec<(Page, Vec<u32>)> = pages.into_iter().map(set).collect();
             let sets: Vec<(Page, &[u32])> = sets.iter().map(|(page, set)| (*page, &set[..])).collect();
-            join(&sets, kin, settings, |pair| found.push(pair));
+            join(&sets, kin, settings, |pair| pairs.push(pair));
         }
     };
-    let (mut found, mut originals) = ([const { Vec::new() }; 3], BTreeSet::new());
-    let titles: BTreeSet<&String> = with_text().map(|page| &of(page).title).filter(|title| !title.is_empty()).collect();
+    let (mut pairs_by_kind, mut originals) = ([const { Vec::new() }; 3], BTreeSet::new());
+    let titles: BTreeSet<&String> =
+        text_pages().map(|page| &page_at(page).title).filter(|title| !title.is_empty()).collect();
     let hosts: BTreeSet<HostId> = pages.iter().map(|page| page.host).collect();
     for host in hosts {
         let count = texts_on(host).len() as u32;
-        let on_host = || with_text().filter(|&page| of(page).host == host);
+        let host_pages = || text_pages().filter(|&page| page_at(page).host == host);
         // Views with one title differ in their queries, so a title is skipped if no URL with it has
         // a query.
         for title in &titles {
-            let with = || on_host().filter(|&page| of(page).title == **title);
-            let texts = texts_of(&mut with());
-            if with().any(|page| of(page).path.contains('?')) {
-                compare(Kin::of_title(texts.len(), count), &texts, &mut found[0]);
+            let title_pages = || host_pages().filter(|&page| page_at(page).title == **title);
+            let texts = texts_of(&mut title_pages());
+            if title_pages().any(|page| page_at(page).path.contains('?')) {
+                compare(Kin::of_title(texts.len(), count), &texts, &mut pairs_by_kind[0]);
             }
         }
-        let notices: BTreeSet<u64> = on_host().map(|page| of(page).notice).filter(|&notice| notice != 0).collect();
+        let notices: BTreeSet<u64> =
+            host_pages().map(|page| page_at(page).notice).filter(|&notice| notice != 0).collect();
         for notice in notices {
-            let with = texts_of(&mut on_host().filter(|&page| of(page).notice == notice));
-            if with.len() >= LEAST_PLACEHOLDERS {
-                compare(Kin::Notice, &with, &mut found[1]);
+            let notice_texts = texts_of(&mut host_pages().filter(|&page| page_at(page).notice == notice));
+            if notice_texts.len() >= MIN_PLACEHOLDERS {
+                compare(Kin::Notice, &notice_texts, &mut pairs_by_kind[1]);
             }
         }
     }
-    let place = |page: Page| (&of(page).domain, &of(page).path);
-    let places: BTreeSet<_> = with_text().map(place).collect();
+    let place = |page: Page| (&page_at(page).domain, &page_at(page).path);
+    let places: BTreeSet<_> = text_pages().map(place).collect();
     // Paths are compared across the hosts of a domain, so they are not part of the loop over hosts.
-    for one in places {
-        let texts = texts_of(&mut with_text().filter(|&page| place(page) == one));
-        compare(Kin::Path, &texts, &mut found[0]);
+    for place_found in places {
+        let texts = texts_of(&mut text_pages().filter(|&page| place(page) == place_found));
+        compare(Kin::Path, &texts, &mut pairs_by_kind[0]);
     }
-    for original in with_text() {
-        let declaring = || with_text().filter(|&page| of(page).doc_ids[1] == of(original).doc_ids[0]);
-        let is_copy = |page: &Page| of(*page).exact == of(original).exact;
+    for original in text_pages() {
+        let declaring = || text_pages().filter(|&page| page_at(page).doc_ids[1] == page_at(original).doc_ids[0]);
+        let is_copy = |page: &Page| page_at(*page).exact == page_at(original).exact;
         if declaring().any(|page| is_copy(&page)) {
             originals.insert(original);
         }
         for other in texts_of(&mut declaring().filter(|page| !is_copy(page))) {
-            let (texts, before) = ([set(original), set(other)], found[2].len());
+            let (texts, previous_count) = ([set(original), set(other)], pairs_by_kind[2].len());
             let texts = texts.each_ref().map(|(page, set)| (*page, &set[..]));
-            agree(original, &texts, settings, |pair| found[2].extend(pair));
-            if found[2].len() > before {
+            agree(original, &texts, settings, |pair| pairs_by_kind[2].extend(pair));
+            if pairs_by_kind[2].len() > previous_count {
                 originals.insert(original);
             }
         }
     }
-    for pairs in &mut found {
+    for pairs in &mut pairs_by_kind {
         pairs.sort_unstable();
         pairs.dedup();
     }
-    (found, originals)
+    (pairs_by_kind, originals)
 }
 
 #[cfg(test)]
@@ -362,57 +367,63 @@ mod tests {
         Job::default().overlap
     }
 
-    fn set(boilerplate: std::ops::Range<u64>, own: std::ops::Range<u64>) -> Vec<u32> {
+    fn set(boilerplate: std::ops::Range<u64>, own_chunks: std::ops::Range<u64>) -> Vec<u32> {
         let mut set: Vec<u32> =
-            boilerplate.map(|chunk| marked(chunk, false)).chain(own.map(|chunk| marked(chunk, true))).collect();
+            boilerplate.map(|chunk| marked(chunk, false)).chain(own_chunks.map(|chunk| marked(chunk, true))).collect();
         set.sort_unstable();
         set
     }
 
     #[test]
     fn texts_are_views_if_all_chunks_and_own_chunks_agree() {
-        let of = |a: &[u32], b: &[u32], kin| resemblance(a, b, kin, &overlap());
+        let resemblance_of = |a: &[u32], b: &[u32], kin| resemblance(a, b, kin, &overlap());
         let page = set(0..40, 100..110);
-        assert_eq!(of(&page, &page, Kin::CommonTitle), Some(1_000_000));
+        assert_eq!(resemblance_of(&page, &page, Kin::CommonTitle), Some(1_000_000));
         // Of eleven own chunks nine are shared, then eight of twelve.
-        assert_eq!(of(&page, &set(0..40, 101..111), Kin::CommonTitle), Some(818_181));
-        assert_eq!(of(&page, &set(0..40, 102..112), Kin::CommonTitle), None);
-        assert_eq!(of(&page, &set(0..40, 102..112), Kin::Title), Some(666_666));
+        assert_eq!(resemblance_of(&page, &set(0..40, 101..111), Kin::CommonTitle), Some(818_181));
+        assert_eq!(resemblance_of(&page, &set(0..40, 102..112), Kin::CommonTitle), None);
+        assert_eq!(resemblance_of(&page, &set(0..40, 102..112), Kin::Title), Some(666_666));
         // Neither boilerplate alone nor own chunks alone make views.
-        assert_eq!(of(&set(0..40, 0..0), &set(0..40, 0..0), Kin::Title), None);
-        assert_eq!(of(&page, &set(50..90, 100..110), Kin::Title), None);
-        assert_eq!(of(&[], &[], Kin::Title), None);
+        assert_eq!(resemblance_of(&set(0..40, 0..0), &set(0..40, 0..0), Kin::Title), None);
+        assert_eq!(resemblance_of(&page, &set(50..90, 100..110), Kin::Title), None);
+        assert_eq!(resemblance_of(&[], &[], Kin::Title), None);
     }
 
     #[test]
     fn placeholders_may_differ_in_words_of_their_urls() {
-        let of = |a: &[u32], b: &[u32]| resemblance(a, b, Kin::Notice, &overlap()).is_some();
+        let are_views = |a: &[u32], b: &[u32]| resemblance(a, b, Kin::Notice, &overlap()).is_some();
         let page = set(0..20, 100..105);
-        assert!(of(&page, &set(0..20, 104..109)) && of(&page, &set(0..20, 104..106)));
+        assert!(are_views(&page, &set(0..20, 104..109)) && are_views(&page, &set(0..20, 104..106)));
         // More own chunks, or another template, make them different pages.
-        assert!(!of(&page, &set(0..20, 108..113)) && !of(&page, &set(15..35, 100..105)));
+        assert!(!are_views(&page, &set(0..20, 108..113)) && !are_views(&page, &set(15..35, 100..105)));
         // Half of many own chunks agree, but nine differ; or there are too many own chunks.
-        assert!(of(&set(0..20, 100..120), &set(0..20, 108..128)) && !of(&set(0..20, 100..120), &set(0..20, 109..129)));
-        assert!(!of(&set(0..20, 100..125), &set(0..20, 101..126)));
+        assert!(
+            are_views(&set(0..20, 100..120), &set(0..20, 108..128))
+                && !are_views(&set(0..20, 100..120), &set(0..20, 109..129))
+        );
+        assert!(!are_views(&set(0..20, 100..125), &set(0..20, 101..126)));
         // If a host has nothing else, all of its chunks are boilerplate.
-        assert!(of(&set(0..2, 100..101), &set(0..2, 101..102)) && !of(&set(0..1, 100..102), &set(0..1, 102..104)));
+        assert!(
+            are_views(&set(0..2, 100..101), &set(0..2, 101..102))
+                && !are_views(&set(0..1, 100..102), &set(0..1, 102..104))
+        );
     }
 
     #[test]
     fn canonical_page_agrees_if_half_of_all_chunks_and_of_own_chunks_agree() {
-        let of = |other: &[u32]| {
-            let (original, mut found) = (set(0..20, 100..110), Vec::new());
+        let agreement_with = |other: &[u32]| {
+            let (original, mut pairs) = (set(0..20, 100..110), Vec::new());
             let block = [(Page(3), other), (Page(7), &original[..])];
-            agree(Page(7), &block, &overlap(), |pair| found.push(pair));
-            assert_eq!(found.len(), 1);
-            found[0].map(|pair| (pair.a, pair.b, pair.value))
+            agree(Page(7), &block, &overlap(), |pair| pairs.push(pair));
+            assert_eq!(pairs.len(), 1);
+            pairs[0].map(|pair| (pair.a, pair.b, pair.value))
         };
         // Of 31 chunks 29 are shared, then of 13 own ones 7, then of 14 own ones 6.
-        assert_eq!(of(&set(0..20, 101..111)), Some((Page(3), Page(7), 935_483)));
-        assert_eq!(of(&set(0..20, 103..113)), Some((Page(3), Page(7), 818_181)));
-        assert_eq!(of(&set(0..20, 104..114)), None);
+        assert_eq!(agreement_with(&set(0..20, 101..111)), Some((Page(3), Page(7), 935_483)));
+        assert_eq!(agreement_with(&set(0..20, 103..113)), Some((Page(3), Page(7), 818_181)));
+        assert_eq!(agreement_with(&set(0..20, 104..114)), None);
         // The other page of a list shares only its template.
-        assert_eq!(of(&set(0..20, 200..210)), None);
+        assert_eq!(agreement_with(&set(0..20, 200..210)), None);
     }
 
     #[test]
@@ -430,15 +441,15 @@ mod tests {
                 .rev()
                 .map(|at| TitledText { chunks: at, exact: u64::from(at), page: Page(at) })
                 .collect();
-            let all: Vec<Vec<u32>> =
+            let text_blocks: Vec<Vec<u32>> =
                 blocks(&mut texts).map(|block| block.iter().map(|text| text.page.0).collect()).collect();
-            assert!(all.iter().all(|block| block.len() <= BLOCK), "{count}");
-            let together = |x: u32, y: u32| all.iter().any(|block| block.contains(&x) && block.contains(&y));
+            assert!(text_blocks.iter().all(|block| block.len() <= BLOCK), "{count}");
+            let share_block = |x: u32, y: u32| text_blocks.iter().any(|block| block.contains(&x) && block.contains(&y));
             for at in 0..count as u32 {
                 let near = (at + 1..count as u32).take(if count <= BLOCK { BLOCK } else { BLOCK / 2 });
-                assert!(near.clone().all(|other| together(at, other)), "{count} {at}");
+                assert!(near.clone().all(|other| share_block(at, other)), "{count} {at}");
             }
-            assert!(count < 2 || !all.is_empty());
+            assert!(count < 2 || !text_blocks.is_empty());
         }
     }
 
@@ -454,30 +465,30 @@ mod tests {
         let views = (0..12).map(|view| page("article", 100..120, 1000 + view));
         let siblings = (0..12).map(|other| page("sibling", 200 + 20 * other..220 + 20 * other, 2000 + other));
         let pages: Vec<ViewPage> = views.chain(siblings).collect();
-        let ([found, placeholders, declared], originals) = by_definition(&pages, &overlap());
-        assert_eq!((found.len(), placeholders.len(), declared.len(), originals.len()), (11, 0, 0, 0));
-        assert!(found.iter().all(|pair| pair.b < Page(12)));
+        let ([views, placeholders, declared], originals) = by_definition(&pages, &overlap());
+        assert_eq!((views.len(), placeholders.len(), declared.len(), originals.len()), (11, 0, 0, 0));
+        assert!(views.iter().all(|pair| pair.b < Page(12)));
     }
 
     proptest! {
         #[test]
         fn resemblance_equals_that_of_sets(a in prop::collection::btree_set(0u64..60, 0..40), b in prop::collection::btree_set(0u64..60, 0..40), own in 0u64..60, is_common: bool) {
             let marked = |set: &std::collections::BTreeSet<u64>| {
-                let mut all: Vec<u32> = set.iter().map(|&chunk| marked(chunk, chunk < own)).collect();
-                all.sort_unstable();
-                all
+                let mut marked_chunks: Vec<u32> = set.iter().map(|&chunk| marked(chunk, chunk < own)).collect();
+                marked_chunks.sort_unstable();
+                marked_chunks
             };
-            let of = |keep: &dyn Fn(u64) -> bool| {
+            let counts_of = |keep: &dyn Fn(u64) -> bool| {
                 let common = a.intersection(&b).filter(|&&chunk| keep(chunk)).count();
                 (common, a.union(&b).filter(|&&chunk| keep(chunk)).count())
             };
-            let ((common, union), (own_common, own_union)) = (of(&|_| true), of(&|chunk| chunk < own));
-            let needed = if is_common { 0.8 } else { 0.6 };
+            let ((common, union), (own_common, own_union)) = (counts_of(&|_| true), counts_of(&|chunk| chunk < own));
+            let needed_fraction = if is_common { 0.8 } else { 0.6 };
             let reaches = |common: usize, union: usize, needed: f64| common as f64 >= needed * union as f64 - 1e-9;
-            let are_views = own_common > 0 && reaches(common, union, 0.8) && reaches(own_common, own_union, needed);
-            let want = are_views.then(|| (own_common * 1_000_000 / own_union) as u32);
+            let are_views = own_common > 0 && reaches(common, union, 0.8) && reaches(own_common, own_union, needed_fraction);
+            let expected = are_views.then(|| (own_common * 1_000_000 / own_union) as u32);
             let kin = if is_common { Kin::CommonTitle } else { Kin::Title };
-            prop_assert_eq!(resemblance(&marked(&a), &marked(&b), kin, &overlap()), want);
+            prop_assert_eq!(resemblance(&marked(&a), &marked(&b), kin, &overlap()), expected);
         }
     }
 }

@@ -13,7 +13,7 @@
 //! addition to the points.
 
 /// Minimum number of points of a set that is split.
-const FEW: usize = 24;
+const MIN_SPLIT_POINTS: usize = 24;
 
 /// Points of K components each, numbered from 0.
 #[derive(Debug, Clone, Default)]
@@ -69,7 +69,7 @@ impl PairBlock<'_> {
     }
 
     /// Calls `pair` with each pair.
-    pub fn each(&self, mut pair: impl FnMut(u32, u32)) {
+    pub fn for_each_pair(&self, mut pair: impl FnMut(u32, u32)) {
         match self {
             PairBlock::Within(points) => {
                 for (at, &x) in points.iter().enumerate() {
@@ -101,19 +101,19 @@ impl PairBlock<'_> {
 /// // Points 0 and 2 differ by exactly the tolerance, which is too much.
 /// let mut pairs = Vec::new();
 /// collisions(&points, 3, &[parts(0.1), parts(0.1)], |block| {
-///     block.each(|x, y| pairs.push((x.min(y), x.max(y))));
+///     block.for_each_pair(|x, y| pairs.push((x.min(y), x.max(y))));
 /// });
 /// pairs.sort_unstable();
 /// assert_eq!(pairs, [(0, 1), (1, 2)]);
 /// ```
-pub fn collisions(points: &Points, home: usize, tolerance: &[u64], found: impl FnMut(PairBlock<'_>)) {
+pub fn collisions(points: &Points, home: usize, tolerance: &[u64], emit: impl FnMut(PairBlock<'_>)) {
     // No distance is less than 0.
     if tolerance.contains(&0) {
         return;
     }
     let mut numbers: Vec<u32> = (0..points.len() as u32).collect();
     let (home, visitors) = numbers.split_at_mut(home);
-    let mut join = Join { points, tolerance, found };
+    let mut join = Join { points, tolerance, emit };
     join.within(home);
     join.across(home, visitors);
 }
@@ -124,7 +124,7 @@ type Bounds = Vec<(u64, u64)>;
 struct Join<'a, F> {
     points: &'a Points,
     tolerance: &'a [u64],
-    found: F,
+    emit: F,
 }
 
 impl<F: FnMut(PairBlock<'_>)> Join<'_, F> {
@@ -134,9 +134,9 @@ impl<F: FnMut(PairBlock<'_>)> Join<'_, F> {
         }
         let bounds = self.bounds(set);
         let Some((_, dim)) = self.widest(&bounds, &bounds) else {
-            return (self.found)(PairBlock::Within(set));
+            return (self.emit)(PairBlock::Within(set));
         };
-        if set.len() <= FEW {
+        if set.len() <= MIN_SPLIT_POINTS {
             for (at, &x) in set.iter().enumerate() {
                 self.compare(x, &set[at + 1..]);
             }
@@ -156,40 +156,40 @@ impl<F: FnMut(PairBlock<'_>)> Join<'_, F> {
         if left.is_empty() {
             return;
         }
-        let of_left = self.bounds(left);
-        let right = self.within_reach(right, &of_left);
+        let left_bounds = self.bounds(left);
+        let right = self.within_reach(right, &left_bounds);
         if right.is_empty() {
             return;
         }
-        let of_right = self.bounds(right);
-        let both: Bounds = of_left.iter().zip(&of_right).map(|(x, y)| (x.0.min(y.0), x.1.max(y.1))).collect();
-        let Some((left_spread, dim_of_left)) = self.widest(&both, &of_left) else {
-            return (self.found)(PairBlock::Across(left, right));
+        let right_bounds = self.bounds(right);
+        let union: Bounds = left_bounds.iter().zip(&right_bounds).map(|(x, y)| (x.0.min(y.0), x.1.max(y.1))).collect();
+        let Some((left_spread, dim_of_left)) = self.widest(&union, &left_bounds) else {
+            return (self.emit)(PairBlock::Across(left, right));
         };
-        if left.len() * right.len() <= FEW * FEW {
+        if left.len() * right.len() <= MIN_SPLIT_POINTS * MIN_SPLIT_POINTS {
             left.iter().for_each(|&x| self.compare(x, right));
             return;
         }
         // If some points of both sets are within reach of each other, but not all of them, one of
         // the two sets is spread out.
-        let (right_spread, dim_of_right) = self.widest(&both, &of_right).expect("as wide as it was");
+        let (right_spread, dim_of_right) = self.widest(&union, &right_bounds).expect("as wide as it was");
         if left_spread >= right_spread {
-            let (low, high) = self.split(left, dim_of_left, of_left[dim_of_left].0);
+            let (low, high) = self.split(left, dim_of_left, left_bounds[dim_of_left].0);
             self.across(low, right);
             self.across(high, right);
         } else {
-            let (low, high) = self.split(right, dim_of_right, of_right[dim_of_right].0);
+            let (low, high) = self.split(right, dim_of_right, right_bounds[dim_of_right].0);
             self.across(left, low);
             self.across(left, high);
         }
     }
 
-    fn compare(&mut self, x: u32, others: &[u32]) {
+    fn compare(&mut self, x: u32, candidates: &[u32]) {
         let point = self.points.get(x);
-        for y in others {
+        for y in candidates {
             let near = |((x, y), tolerance): ((&u64, &u64), &u64)| x.abs_diff(*y) < *tolerance;
             if point.iter().zip(self.points.get(*y)).zip(self.tolerance).all(near) {
-                (self.found)(PairBlock::Across(&[x], &[*y]));
+                (self.emit)(PairBlock::Across(&[x], &[*y]));
             }
         }
     }
@@ -204,10 +204,10 @@ impl<F: FnMut(PairBlock<'_>)> Join<'_, F> {
         bounds
     }
 
-    /// Considers the components in which `all` spreads by the tolerance or more. Returns the one in
-    /// which `set` spreads by the most tolerances.
-    fn widest(&self, all: &Bounds, set: &Bounds) -> Option<(f64, usize)> {
-        let open = (0..all.len()).filter(|&dim| all[dim].1 - all[dim].0 >= self.tolerance[dim]);
+    /// Considers the components in which `bounds` spreads by the tolerance or more. Returns the one
+    /// in which `set` spreads by the most tolerances.
+    fn widest(&self, bounds: &Bounds, set: &Bounds) -> Option<(f64, usize)> {
+        let open = (0..bounds.len()).filter(|&dim| bounds[dim].1 - bounds[dim].0 >= self.tolerance[dim]);
         let spread = |dim: usize| (set[dim].1 - set[dim].0) as f64 / self.tolerance[dim].max(1) as f64;
         open.map(|dim| (spread(dim), dim)).max_by(|x, y| x.0.total_cmp(&y.0))
     }
@@ -218,8 +218,8 @@ impl<F: FnMut(PairBlock<'_>)> Join<'_, F> {
         let value = |number: u32| self.points.get(number)[dim];
         let middle = set.len() / 2;
         let median = value(*set.select_nth_unstable_by_key(middle, |&number| value(number)).1);
-        let least = median.max(low + 1);
-        let end = partition(set, |number| value(number) < least);
+        let cut = median.max(low + 1);
+        let end = partition(set, |number| value(number) < cut);
         set.split_at_mut(end)
     }
 
@@ -227,8 +227,8 @@ impl<F: FnMut(PairBlock<'_>)> Join<'_, F> {
     /// returns them.
     fn within_reach<'s>(&self, set: &'s mut [u32], reach: &Bounds) -> &'s mut [u32] {
         let near = |number: u32| {
-            let mut all = self.points.get(number).iter().zip(reach).zip(self.tolerance);
-            all.all(|((&x, &(low, high)), &tolerance)| {
+            let mut components = self.points.get(number).iter().zip(reach).zip(self.tolerance);
+            components.all(|((&x, &(low, high)), &tolerance)| {
                 low.saturating_sub(x) < tolerance && x.saturating_sub(high) < tolerance
             })
         };
@@ -278,7 +278,7 @@ impl Slabs {
     /// Creates slabs for `workers` with about equal numbers of points, estimated by a sample, along
     /// the component in which the fewest points visit other slabs.
     pub fn new(sample: &Points, tolerance: &[u64], workers: usize) -> Slabs {
-        let along = |dim: usize| {
+        let visits_along = |dim: usize| {
             let mut values: Vec<u64> = (0..sample.len() as u32).map(|number| sample.get(number)[dim]).collect();
             values.sort_unstable();
             let start = |worker: usize| values.get(values.len() * worker / workers).copied().unwrap_or(0);
@@ -287,7 +287,7 @@ impl Slabs {
             let visits = (0..sample.len() as u32).map(|number| slabs.visited(sample.get(number)).len()).sum::<usize>();
             (visits, slabs)
         };
-        (0..tolerance.len()).map(along).min_by_key(|(visits, _)| *visits).expect("there are components").1
+        (0..tolerance.len()).map(visits_along).min_by_key(|(visits, _)| *visits).expect("there are components").1
     }
 
     /// Returns the worker at which a point is at home.
@@ -314,9 +314,9 @@ mod tests {
     /// Points of several kinds, three components: evenly spread, around a few centres, equal in one
     /// component, all equal.
     fn kinds() -> impl Strategy<Value = Vec<[u64; 3]>> {
-        let one = (0u32..5, prop::array::uniform3(0u64..1000), 0u64..4);
+        let point = (0u32..5, prop::array::uniform3(0u64..1000), 0u64..4);
         prop::collection::vec(
-            one.prop_map(|(kind, [x, y, z], centre)| match kind {
+            point.prop_map(|(kind, [x, y, z], centre)| match kind {
                 0 => [x, y, z],
                 1 => [250 * centre + x % 8, 300 + 31 * centre + y % 4, 7 * centre],
                 2 => [500, y, z % 50],
@@ -329,13 +329,13 @@ mod tests {
 
     fn plain(points: &[[u64; 3]], tolerance: &[u64]) -> Vec<(u32, u32)> {
         let near = |x: &[u64; 3], y: &[u64; 3]| (0..3).all(|dim| x[dim].abs_diff(y[dim]) < tolerance[dim]);
-        let all = (0..points.len()).flat_map(|x| (x + 1..points.len()).map(move |y| (x, y)));
-        all.filter(|&(x, y)| near(&points[x], &points[y])).map(|(x, y)| (x as u32, y as u32)).collect()
+        let all_pairs = (0..points.len()).flat_map(|x| (x + 1..points.len()).map(move |y| (x, y)));
+        all_pairs.filter(|&(x, y)| near(&points[x], &points[y])).map(|(x, y)| (x as u32, y as u32)).collect()
     }
 
-    fn points(of: impl IntoIterator<Item = [u64; 3]>) -> Points {
+    fn points(values: impl IntoIterator<Item = [u64; 3]>) -> Points {
         let mut points = Points::new(3);
-        of.into_iter().for_each(|point| points.push(&point));
+        values.into_iter().for_each(|point| points.push(&point));
         points
     }
 
@@ -345,7 +345,7 @@ mod tests {
             let (mut pairs, mut count) = (Vec::new(), 0);
             collisions(&points(given.clone()), given.len(), &tolerance, |block| {
                 count += block.count();
-                block.each(|x, y| pairs.push((x.min(y), x.max(y))));
+                block.for_each_pair(|x, y| pairs.push((x.min(y), x.max(y))));
             });
             pairs.sort_unstable();
             prop_assert_eq!(count, pairs.len() as u64);
@@ -359,15 +359,15 @@ mod tests {
             let slabs = Slabs::new(&points(given.iter().step_by(3).copied()), &tolerance, workers);
             let mut pairs = Vec::new();
             for worker in 0..workers {
-                let number = |of: &dyn Fn(&[u64; 3]) -> bool| {
-                    (0..given.len()).filter(|&at| of(&given[at])).collect::<Vec<_>>()
+                let number = |is_in: &dyn Fn(&[u64; 3]) -> bool| {
+                    (0..given.len()).filter(|&at| is_in(&given[at])).collect::<Vec<_>>()
                 };
-                let mut here = number(&|point| slabs.home(point) == worker);
-                let home = here.len();
-                here.extend(number(&|point| slabs.visited(point).contains(&worker)));
-                collisions(&points(here.iter().map(|&at| given[at])), home, &tolerance, |block| {
-                    block.each(|x, y| {
-                        let (x, y) = (here[x as usize] as u32, here[y as usize] as u32);
+                let mut slab_points = number(&|point| slabs.home(point) == worker);
+                let home = slab_points.len();
+                slab_points.extend(number(&|point| slabs.visited(point).contains(&worker)));
+                collisions(&points(slab_points.iter().map(|&at| given[at])), home, &tolerance, |block| {
+                    block.for_each_pair(|x, y| {
+                        let (x, y) = (slab_points[x as usize] as u32, slab_points[y as usize] as u32);
                         pairs.push((x.min(y), x.max(y)));
                     });
                 });

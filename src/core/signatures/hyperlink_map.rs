@@ -111,8 +111,8 @@ mod tests {
     fn thousands_of_children_of_each_other_stay_finite() {
         let pages = Page::first(2000);
         let rp = vec![vec![ONE]; pages.len()];
-        let of = |p: Page| pages.clone().filter(move |&q| q != p).map(move |q| (p, q));
-        let links: Vec<_> = pages.clone().flat_map(of).collect();
+        let links_of = |p: Page| pages.clone().filter(move |&q| q != p).map(move |q| (p, q));
+        let links: Vec<_> = pages.clone().flat_map(links_of).collect();
         assert!(hyperlink_map(&rp, &links, &settings(Children::Sum, 1.0, 5)).iter().all(|x| x == &[ONE]));
     }
 }

@@ -12,7 +12,7 @@ use webtwin_base::ids::splitmix64;
 use webtwin_job::VectorRecipe;
 
 /// Number of entries per hash.
-const OF_ONE_HASH: usize = 4;
+const ENTRIES_PER_HASH: usize = 4;
 
 /// Factor applied to a bag before it is scaled to unit length, so that fractions survive.
 const UNIT: i128 = 1 << 24;
@@ -44,8 +44,9 @@ pub struct Projection {
 impl Projection {
     /// Creates Π of `dims` dimensions; another seed is another Π.
     pub fn new(dims: usize, seed: u32) -> Projection {
-        let keys =
-            (0..dims.div_ceil(OF_ONE_HASH) as u64).map(|block| splitmix64(u64::from(seed) + (block << 32))).collect();
+        let keys = (0..dims.div_ceil(ENTRIES_PER_HASH) as u64)
+            .map(|block| splitmix64(u64::from(seed) + (block << 32)))
+            .collect();
         Projection { keys, dims }
     }
 
@@ -56,7 +57,7 @@ impl Projection {
     /// One hash per four dimensions of a term.
     pub fn project(&self, bag: &[Feature]) -> Vec<i64> {
         let mut sums = vec![0; self.dims];
-        for (sums, key) in sums.chunks_mut(OF_ONE_HASH).zip(&self.keys) {
+        for (sums, key) in sums.chunks_mut(ENTRIES_PER_HASH).zip(&self.keys) {
             for &Feature { hash, weight } in bag {
                 let mut entries = splitmix64(hash ^ key);
                 for sum in &mut *sums {
@@ -156,8 +157,8 @@ impl ComponentBounds {
             *self = other;
             return;
         }
-        for (mine, other) in self.0.iter_mut().zip(other.0) {
-            *mine = (mine.0.min(other.0), mine.1.max(other.1));
+        for (bound, other) in self.0.iter_mut().zip(other.0) {
+            *bound = (bound.0.min(other.0), bound.1.max(other.1));
         }
     }
 
@@ -165,8 +166,8 @@ impl ComponentBounds {
     /// pages are 0.
     pub fn signature(&self, projected: &[i64]) -> RpSignature {
         let part = |(&sum, &(low, high)): (&i64, &(i64, i64))| {
-            let above = sum.abs_diff(low) as u128 * u128::from(ONE);
-            (above / u128::from(high.abs_diff(low).max(1))) as u64
+            let offset = sum.abs_diff(low) as u128 * u128::from(ONE);
+            (offset / u128::from(high.abs_diff(low).max(1))) as u64
         };
         projected.iter().zip(&self.0).map(part).collect()
     }
@@ -232,8 +233,8 @@ mod tests {
                 let spread = pages.iter().any(|page| page[dim] != pages[0][dim]);
                 prop_assert_eq!(signatures.iter().map(|of| of[dim]).min(), Some(0));
                 prop_assert_eq!(signatures.iter().map(|of| of[dim]).max(), Some(if spread { ONE } else { 0 }));
-                for (x, of_x) in pages.iter().zip(&signatures) {
-                    prop_assert!(pages.iter().zip(&signatures).all(|(y, of_y)| x[dim] > y[dim] || of_x[dim] <= of_y[dim]));
+                for (x, signature_of_x) in pages.iter().zip(&signatures) {
+                    prop_assert!(pages.iter().zip(&signatures).all(|(y, of_y)| x[dim] > y[dim] || signature_of_x[dim] <= of_y[dim]));
                 }
             }
         }

@@ -27,7 +27,7 @@ use webtwin_base::ids::{Number, Page};
 /// let links = [[0, 1], [1, 2], [2, 1]].map(|link| link.map(Page));
 /// let graph = WebGraph::new(4, &links, false);
 /// assert_eq!(graph.core(), [1, 2].map(Page));
-/// let reached = graph.reached([Page(0)].into_iter());
+/// let reached = graph.reachable_from([Page(0)].into_iter());
 /// assert!(reached.contains(Page(2)) && !reached.contains(Page(3)));
 /// ```
 #[derive(Debug)]
@@ -45,9 +45,9 @@ impl WebGraph {
         links.iter().for_each(|link| starts[link[from].index() + 1] += 1);
         // While targets are written, starts[p + 1] is the next free slot of page p; afterwards it
         // is the end of p.
-        let mut before = 0;
+        let mut start_of_page = 0;
         for start in &mut starts[1..] {
-            before += std::mem::replace(start, before);
+            start_of_page += std::mem::replace(start, start_of_page);
         }
         let mut targets = vec![Page::NONE; links.len()];
         for link in links {
@@ -68,19 +68,19 @@ impl WebGraph {
 
     /// Returns the pages that can be reached from the given pages, as by a crawl that follows
     /// links.
-    pub fn reached(&self, from: impl Iterator<Item = Page>) -> PageSet {
-        let mut reached = PageSet::new(self.pages(), |_| false);
+    pub fn reachable_from(&self, from: impl Iterator<Item = Page>) -> PageSet {
+        let mut reachable = PageSet::new(self.pages(), |_| false);
         let mut waiting: Vec<Page> = from.collect();
-        waiting.iter().for_each(|&page| reached.insert(page));
+        waiting.iter().for_each(|&page| reachable.insert(page));
         while let Some(page) = waiting.pop() {
             for &target in self.targets(page) {
-                if !reached.contains(target) {
-                    reached.insert(target);
+                if !reachable.contains(target) {
+                    reachable.insert(target);
                     waiting.push(target);
                 }
             }
         }
-        reached
+        reachable
     }
 
     /// Computes strongly connected components: for every page a number that all pages of its
@@ -90,7 +90,7 @@ impl WebGraph {
         let pages = self.pages();
         let (mut order, mut low) = (vec![UNSEEN; pages], vec![0u32; pages]);
         let mut component = vec![UNSEEN; pages];
-        let (mut seen, mut components) = (0, 0);
+        let (mut visit_count, mut components) = (0, 0);
         let (mut open, mut path): (Vec<Page>, Vec<(Page, u32)>) = (Vec::new(), Vec::new());
         for root in Page::first(pages) {
             if order[root] != UNSEEN {
@@ -100,8 +100,8 @@ impl WebGraph {
             while let Some(&mut (page, ref mut next)) = path.last_mut() {
                 // A page is entered once; later iterations continue with its next target.
                 if *next == 0 && order[page] == UNSEEN {
-                    (order[page], low[page]) = (seen, seen);
-                    seen += 1;
+                    (order[page], low[page]) = (visit_count, visit_count);
+                    visit_count += 1;
                     open.push(page);
                 }
                 if let Some(&target) = self.targets(page).get(*next as usize) {
@@ -114,8 +114,8 @@ impl WebGraph {
                     continue;
                 }
                 path.pop();
-                if let Some(&(above, _)) = path.last() {
-                    low[above] = low[above].min(low[page]);
+                if let Some(&(parent, _)) = path.last() {
+                    low[parent] = low[parent].min(low[page]);
                 }
                 // No page of the subtree reaches an earlier open page, so the pages above it on the
                 // stack are a component.
@@ -138,8 +138,8 @@ impl WebGraph {
         let component = self.components();
         let mut sizes = vec![0u32; component.len()];
         component.iter().for_each(|&number| sizes[number as usize] += 1);
-        let most = sizes.iter().max().copied().unwrap_or(0);
-        let core = component.iter().find(|&&number| sizes[number as usize] == most);
+        let max_size = sizes.iter().max().copied().unwrap_or(0);
+        let core = component.iter().find(|&&number| sizes[number as usize] == max_size);
         Page::first(component.len()).filter(|&page| core == Some(&component[page])).collect()
     }
 }
@@ -200,23 +200,25 @@ pub fn bow_tie(links: &[[Page; 2]], forwards: &WebGraph, backwards: &WebGraph, c
         core.iter().for_each(|&page| set.insert(page));
         set
     };
-    let from_core = forwards.reached(core.iter().copied());
-    let to_core = backwards.reached(core.iter().copied());
-    let all = || Page::first(pages);
-    let from_in = forwards.reached(all().filter(|&page| to_core.contains(page) && !is_core.contains(page)));
-    let to_out = backwards.reached(all().filter(|&page| from_core.contains(page) && !is_core.contains(page)));
+    let core_descendants = forwards.reachable_from(core.iter().copied());
+    let core_ancestors = backwards.reachable_from(core.iter().copied());
+    let all_pages = || Page::first(pages);
+    let in_descendants =
+        forwards.reachable_from(all_pages().filter(|&page| core_ancestors.contains(page) && !is_core.contains(page)));
+    let out_ancestors = backwards
+        .reachable_from(all_pages().filter(|&page| core_descendants.contains(page) && !is_core.contains(page)));
     let mut sets = UnionFind::new(pages);
     links.iter().for_each(|link| _ = sets.union(link[0].0, link[1].0));
     let hangs_together = core.first().map(|&page| sets.find(page.0));
     let mut place = |page: Page| match page {
         _ if is_core.contains(page) => BowTiePlace::Core,
-        _ if to_core.contains(page) => BowTiePlace::In,
-        _ if from_core.contains(page) => BowTiePlace::Out,
-        _ if from_in.contains(page) && to_out.contains(page) => BowTiePlace::Tube,
+        _ if core_ancestors.contains(page) => BowTiePlace::In,
+        _ if core_descendants.contains(page) => BowTiePlace::Out,
+        _ if in_descendants.contains(page) && out_ancestors.contains(page) => BowTiePlace::Tube,
         _ if Some(sets.find(page.0)) == hangs_together => BowTiePlace::Tendril,
         _ => BowTiePlace::Disconnected,
     };
-    all().map(&mut place).collect()
+    all_pages().map(&mut place).collect()
 }
 
 #[cfg(test)]
@@ -235,11 +237,11 @@ mod tests {
         let core = forwards.core();
         assert_eq!(core, [0, 1, 2].map(Page));
         use BowTiePlace::*;
-        let want = [Core, Core, Core, In, Out, Tube, Tendril, Tendril, Disconnected, Disconnected];
-        assert_eq!(bow_tie(&links, &forwards, &backwards, &core), want);
-        let reached = forwards.reached([Page(1)].into_iter());
-        let reached: Vec<Page> = Page::first(10).filter(|&page| reached.contains(page)).collect();
-        assert_eq!(reached, [0, 1, 2, 4].map(Page));
+        let expected = [Core, Core, Core, In, Out, Tube, Tendril, Tendril, Disconnected, Disconnected];
+        assert_eq!(bow_tie(&links, &forwards, &backwards, &core), expected);
+        let reachable = forwards.reachable_from([Page(1)].into_iter());
+        let reachable_pages: Vec<Page> = Page::first(10).filter(|&page| reachable.contains(page)).collect();
+        assert_eq!(reachable_pages, [0, 1, 2, 4].map(Page));
     }
 
     #[test]
@@ -273,9 +275,9 @@ mod tests {
                     }
                 }
             }
-            let around = |a: Page| Page::first(12).filter(|&b| reach[a][b] && reach[b][a]).collect::<Vec<_>>();
-            let most = Page::first(12).map(|a| around(a).len()).max().unwrap();
-            let core = around(Page::first(12).find(|&a| around(a).len() == most).unwrap());
+            let component_of = |a: Page| Page::first(12).filter(|&b| reach[a][b] && reach[b][a]).collect::<Vec<_>>();
+            let max_size = Page::first(12).map(|a| component_of(a).len()).max().unwrap();
+            let core = component_of(Page::first(12).find(|&a| component_of(a).len() == max_size).unwrap());
             prop_assert_eq!(&forwards.core(), &core);
             let places = bow_tie(&links, &forwards, &WebGraph::new(12, &links, true), &core);
             for page in Page::first(12) {

@@ -47,7 +47,7 @@ const NONE: u32 = u32::MAX;
 
 /// Documents of one multiset within the collection.
 #[derive(Clone, Copy)]
-struct Alike {
+struct EqualTexts {
     /// Step of the first document.
     first: u32,
     /// Step of the last document.
@@ -55,13 +55,13 @@ struct Alike {
     /// Number of documents.
     size: u32,
     /// Step in which the documents are joined.
-    joined: u32,
+    join_step: u32,
 }
 
-/// Finds the clusters of the pages that are documents `of` a collection, ascending, with the result
+/// Finds the clusters of the documents for which `is_counted` is true, ascending, with the result
 /// of `steps` steps.
 ///
-/// `same[page]` is the smallest page of its multiset; `matches` are between such pages.
+/// `same_text[page]` is the smallest page of its multiset; `matches` are between such pages.
 ///
 /// # Cost
 /// A few passes over the pages; 24 bytes a page.
@@ -79,61 +79,66 @@ struct Alike {
 /// assert_eq!(found.growth[0], GrowthStep { documents: 2, clusters: 1, duplicates: 2 });
 /// assert_eq!(found.growth[1], GrowthStep { documents: 4, clusters: 1, duplicates: 2 });
 /// ```
-pub fn clusters(same: &[Page], matches: &[DocumentMatch], of: impl Fn(Page) -> bool, steps: u32) -> StudyClusters {
-    let pages = || Page::first(same.len()).filter(|&page| of(page));
+pub fn clusters(
+    same_text: &[Page],
+    matches: &[DocumentMatch],
+    is_counted: impl Fn(Page) -> bool,
+    steps: u32,
+) -> StudyClusters {
+    let pages = || Page::first(same_text.len()).filter(|&page| is_counted(page));
     let count = pages().count() as u64;
-    let mut alike = vec![Alike { first: NONE, last: 0, size: 0, joined: NONE }; same.len()];
+    let mut groups = vec![EqualTexts { first: NONE, last: 0, size: 0, join_step: NONE }; same_text.len()];
     let mut growth = vec![GrowthStep::default(); steps as usize];
     for (page, position) in pages().zip(0..) {
         let step = step_of(position, count, steps);
         growth[step as usize].documents += 1;
-        let alike = &mut alike[same[page]];
-        alike.first = alike.first.min(step);
-        (alike.joined, alike.last) = (alike.first, step);
-        alike.size += 1;
+        let group = &mut groups[same_text[page]];
+        group.first = group.first.min(step);
+        (group.join_step, group.last) = (group.first, step);
+        group.size += 1;
     }
     // Matches that a step finds, ordered by step.
     let mut joins: Vec<(u32, Page, Page)> = Vec::new();
     for &DocumentMatch { document, within } in matches {
-        let at = alike[within].first;
-        let compared = &mut alike[document];
+        let at = groups[within].first;
+        let compared = &mut groups[document];
         // A match is found only if a document of d's multiset is still in C at the step of e.
         if at != NONE && compared.size > 0 && compared.last >= at {
-            compared.joined = compared.joined.min(at);
+            compared.join_step = compared.join_step.min(at);
             joins.push((at, document, within));
         }
     }
     joins.sort_unstable();
     // Numbers of clusters and duplicates that each step adds. The number of clusters may decrease.
-    let mut more = vec![(0i64, 0u64); steps as usize];
-    for alike in alike.iter().filter(|alike| alike.size > 1) {
-        let (clusters, duplicates) = &mut more[alike.joined as usize];
+    let mut additions = vec![(0i64, 0u64); steps as usize];
+    for group in groups.iter().filter(|alike| alike.size > 1) {
+        let (clusters, duplicates) = &mut additions[group.join_step as usize];
         *clusters += 1;
-        *duplicates += u64::from(alike.size) - 1;
+        *duplicates += u64::from(group.size) - 1;
     }
-    let mut sets = UnionFind::new(same.len());
+    let mut sets = UnionFind::new(same_text.len());
     for (at, document, within) in joins {
         let (x, y) = (sets.find(document.0), sets.find(within.0));
         if sets.union(x, y) {
-            let (x_size, y_size) = (alike[x as usize].size, alike[y as usize].size);
-            let (clusters, duplicates) = &mut more[at as usize];
+            let (x_size, y_size) = (groups[x as usize].size, groups[y as usize].size);
+            let (clusters, duplicates) = &mut additions[at as usize];
             *clusters += 1 - i64::from(x_size > 1) - i64::from(y_size > 1);
             *duplicates += 1;
-            alike[x.min(y) as usize].size = x_size + y_size;
+            groups[x.min(y) as usize].size = x_size + y_size;
         }
     }
     let mut sum = GrowthStep::default();
-    for (step, (clusters, duplicates)) in growth.iter_mut().zip(more) {
+    for (step, (clusters, duplicates)) in growth.iter_mut().zip(additions) {
         sum.documents += step.documents;
         sum.clusters = sum.clusters.checked_add_signed(clusters).expect("only clusters that were found are joined");
         sum.duplicates += duplicates;
         *step = sum;
     }
-    drop(alike);
-    let mut labels: Vec<Page> = Page::first(same.len()).collect();
-    let mut first = vec![Page::NONE; same.len()];
+    drop(groups);
+    let mut labels: Vec<Page> = Page::first(same_text.len()).collect();
+    let mut first = vec![Page::NONE; same_text.len()];
     for page in pages() {
-        let first = &mut first[sets.find(same[page].0) as usize];
+        let first = &mut first[sets.find(same_text[page].0) as usize];
         *first = page.min(*first);
         labels[page] = *first;
     }
@@ -164,22 +169,22 @@ mod tests {
                 marks
             };
             let mut first: BTreeMap<Vec<u64>, Page> = BTreeMap::new();
-            let same: Vec<Page> = Page::first(texts.len())
+            let same_text: Vec<Page> = Page::first(texts.len())
                 .map(|page| *first.entry(marks(&texts[page].0)).or_insert(page))
                 .collect();
             let mut centres: Vec<(Page, Vec<u64>)> = first.into_iter().map(|(marks, page)| (page, marks)).collect();
             centres.sort_unstable();
-            let of = |page: Page| texts[page].1 > 0;
-            let got = clusters(&same, &matches(&centres), of, steps);
+            let is_counted = |page: Page| texts[page].1 > 0;
+            let actual = clusters(&same_text, &matches(&centres), is_counted, steps);
 
-            let pages: Vec<Page> = Page::first(texts.len()).filter(|&page| of(page)).collect();
+            let pages: Vec<Page> = Page::first(texts.len()).filter(|&page| is_counted(page)).collect();
             let documents: Vec<Vec<u64>> = pages.iter().map(|&page| texts[page].0.clone()).collect();
-            let want = by_steps(&documents, steps);
+            let expected = by_steps(&documents, steps);
             if !pages.is_empty() {
-                prop_assert_eq!(got.growth, want.growth);
+                prop_assert_eq!(actual.growth, expected.growth);
             }
-            for (&page, label) in pages.iter().zip(want.labels) {
-                prop_assert_eq!(got.labels[page], pages[label]);
+            for (&page, label) in pages.iter().zip(expected.labels) {
+                prop_assert_eq!(actual.labels[page], pages[label]);
             }
         }
     }

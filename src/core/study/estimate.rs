@@ -31,7 +31,7 @@ pub struct Estimate {
 }
 
 /// Returns the totals after a percentage of the steps, rounded up to whole steps.
-fn after(growth: &[GrowthStep], percent: u32) -> Option<GrowthStep> {
+fn step_after(growth: &[GrowthStep], percent: u32) -> Option<GrowthStep> {
     growth.get((growth.len() * percent as usize).div_ceil(100).checked_sub(1)?).copied()
 }
 
@@ -51,16 +51,16 @@ fn after(growth: &[GrowthStep], percent: u32) -> Option<GrowthStep> {
 /// assert_eq!((of.duplicates, of.duplicates_found), (45, 44));
 /// ```
 pub fn estimate(growth: &[GrowthStep], reference: &[GrowthStep], percent: u32) -> Option<Estimate> {
-    let (here, there) = (after(growth, percent)?, after(reference, percent)?);
+    let (own_growth, reference_growth) = (step_after(growth, percent)?, step_after(reference, percent)?);
     let (end, reference_end) = (growth.last()?, reference.last()?);
-    let scaled = |here: u64, there: u64, end: u64| {
-        let (here, there, end) = (u128::from(here), u128::from(there), u128::from(end));
-        (here * end + there / 2).checked_div(there).map(|estimate| estimate as u64)
+    let scaled = |own_count: u64, reference_count: u64, end: u64| {
+        let (own_count, reference_count, end) = (u128::from(own_count), u128::from(reference_count), u128::from(end));
+        (own_count * end + reference_count / 2).checked_div(reference_count).map(|estimate| estimate as u64)
     };
     Some(Estimate {
         percent,
-        clusters: scaled(here.clusters, there.clusters, reference_end.clusters)?,
-        duplicates: scaled(here.duplicates, there.duplicates, reference_end.duplicates)?,
+        clusters: scaled(own_growth.clusters, reference_growth.clusters, reference_end.clusters)?,
+        duplicates: scaled(own_growth.duplicates, reference_growth.duplicates, reference_end.duplicates)?,
         duplicates_found: end.duplicates,
         documents: end.documents,
     })

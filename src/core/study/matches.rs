@@ -48,7 +48,7 @@ pub fn push_repeating(document: Page, marks: &[FPrint], list: &mut Vec<u64>) {
 struct Document {
     page: Page,
     /// Number of shingle paragraphs, including repeats.
-    all: usize,
+    paragraph_count: usize,
     /// Distinct shingle paragraphs, ascending.
     paragraphs: Vec<FPrint>,
 }
@@ -68,23 +68,28 @@ pub struct RepeatingDocuments {
 pub struct Probes(Vec<(u32, u32)>);
 
 /// Returns the key of a paragraph in documents of one length.
-fn key(mark: FPrint, all: usize) -> u64 {
-    splitmix64(splitmix64(mark) ^ all as u64)
+fn key(mark: FPrint, paragraph_count: usize) -> u64 {
+    splitmix64(splitmix64(mark) ^ paragraph_count as u64)
 }
 
 impl RepeatingDocuments {
     /// Reads the documents of a list, in any order.
     pub fn new(mut list: &[u64]) -> RepeatingDocuments {
         let mut documents = Vec::new();
-        while let [page, all, different, rest @ ..] = list {
-            let (paragraphs, rest) = rest.split_at(*different as usize);
-            documents.push(Document { page: Page(*page as u32), all: *all as usize, paragraphs: paragraphs.to_vec() });
-            list = rest;
+        while let [page, paragraph_count, different, tail @ ..] = list {
+            let (paragraphs, later_documents) = tail.split_at(*different as usize);
+            documents.push(Document {
+                page: Page(*page as u32),
+                paragraph_count: *paragraph_count as usize,
+                paragraphs: paragraphs.to_vec(),
+            });
+            list = later_documents;
         }
         documents.sort_unstable_by_key(|document| document.page);
-        let of =
-            |document: &Document| document.paragraphs.iter().map(|&mark| key(mark, document.all)).collect::<Vec<_>>();
-        let mut keys: Vec<u64> = documents.iter().flat_map(of).collect();
+        let keys_of = |document: &Document| {
+            document.paragraphs.iter().map(|&mark| key(mark, document.paragraph_count)).collect::<Vec<_>>()
+        };
+        let mut keys: Vec<u64> = documents.iter().flat_map(keys_of).collect();
         keys.sort_unstable();
         keys.dedup();
         let bits = keys.len().next_power_of_two().trailing_zeros().max(1);
@@ -118,7 +123,8 @@ impl RepeatingDocuments {
     /// Chooses the probe of each document, given the number of documents with each key.
     pub fn probes(&self, counts: &[u32]) -> Probes {
         let probe = |document: &Document| {
-            let numbers = document.paragraphs.iter().filter_map(|&mark| self.number(key(mark, document.all)));
+            let numbers =
+                document.paragraphs.iter().filter_map(|&mark| self.number(key(mark, document.paragraph_count)));
             numbers.min_by_key(|&number| (counts[number], number)).map(|number| number as u32)
         };
         let mut by_probe: Vec<(u32, u32)> =
@@ -127,14 +133,17 @@ impl RepeatingDocuments {
         Probes(by_probe)
     }
 
-    /// Calls `found` with the matches within a document.
-    pub fn within(&self, probes: &Probes, within: Page, marks: &[FPrint], mut found: impl FnMut(DocumentMatch)) {
+    /// Calls `emit` with the matches within a document.
+    pub fn within(&self, probes: &Probes, within: Page, marks: &[FPrint], mut emit: impl FnMut(DocumentMatch)) {
         for number in self.numbers(marks) {
             let first = probes.0.partition_point(|&(probe, _)| (probe as usize) < number);
             for (_, at) in probes.0[first..].iter().take_while(|(probe, _)| *probe as usize == number) {
-                let Document { page, all, paragraphs } = &self.documents[*at as usize];
-                if *page != within && *all == marks.len() && paragraphs.iter().all(|p| marks.binary_search(p).is_ok()) {
-                    found(DocumentMatch { document: *page, within });
+                let Document { page, paragraph_count, paragraphs } = &self.documents[*at as usize];
+                if *page != within
+                    && *paragraph_count == marks.len()
+                    && paragraphs.iter().all(|p| marks.binary_search(p).is_ok())
+                {
+                    emit(DocumentMatch { document: *page, within });
                 }
             }
         }
@@ -167,10 +176,10 @@ pub fn matches(documents: &[(Page, Vec<FPrint>)]) -> Vec<DocumentMatch> {
     let mut counts = vec![0; repeating.keys()];
     documents.iter().for_each(|(_, marks)| repeating.count(marks, &mut counts));
     let probes = repeating.probes(&counts);
-    let mut found = Vec::new();
-    documents.iter().for_each(|(page, marks)| repeating.within(&probes, *page, marks, |one| found.push(one)));
-    found.sort_unstable();
-    found
+    let mut matches = Vec::new();
+    documents.iter().for_each(|(page, marks)| repeating.within(&probes, *page, marks, |one| matches.push(one)));
+    matches.sort_unstable();
+    matches
 }
 
 #[cfg(test)]
@@ -188,27 +197,27 @@ mod tests {
         fn matches_equal_a_comparison_of_every_pair(
             texts in prop::collection::btree_set(prop::collection::vec(0u64..5, 1..7), 0..25)
         ) {
-            let mut seen = BTreeSet::new();
+            let mut distinct = BTreeSet::new();
             let mut documents = Vec::new();
             for text in &texts {
                 let mut sorted = text.clone();
                 sorted.sort_unstable();
-                if seen.insert(sorted) {
+                if distinct.insert(sorted) {
                     let mut marks: Vec<FPrint> = text.iter().map(|&name| splitmix64(name)).collect();
                     mark(&mut marks);
                     documents.push((Page::from_index(3 * documents.len()), marks, text.clone()));
                 }
             }
-            let mut want = Vec::new();
+            let mut expected = Vec::new();
             for (document, _, d) in &documents {
                 for (within, _, e) in &documents {
                     if document != within && d.len() == e.len() && d.iter().all(|paragraph| e.contains(paragraph)) {
-                        want.push(DocumentMatch { document: *document, within: *within });
+                        expected.push(DocumentMatch { document: *document, within: *within });
                     }
                 }
             }
             let documents: Vec<_> = documents.into_iter().map(|(page, marks, _)| (page, marks)).collect();
-            prop_assert_eq!(matches(&documents), want);
+            prop_assert_eq!(matches(&documents), expected);
         }
     }
 }

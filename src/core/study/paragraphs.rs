@@ -63,8 +63,8 @@ impl Paragraphs {
     pub fn marks(&mut self, text: &str, marks: &mut Vec<FPrint>) -> PageFingerprints {
         marks.clear();
         // No text has more characters than bytes.
-        let least = self.study.min_characters as usize;
-        if text.len() <= least || text.chars().count() <= least {
+        let min_characters = self.study.min_characters as usize;
+        if text.len() <= min_characters || text.chars().count() <= min_characters {
             return PageFingerprints { exact: 0, chunks: 0 };
         }
         let sentences = self.recipe.in_order(text, marks);
@@ -81,9 +81,12 @@ impl Paragraphs {
 pub fn mark(fprints: &mut [FPrint]) {
     fprints.iter_mut().for_each(|fprint| *fprint &= !1);
     fprints.sort_unstable();
-    for same in fprints.chunk_by_mut(|x, y| x == y) {
-        let first = same[0];
-        same[1..].iter_mut().zip(1..).for_each(|(again, number)| *again = splitmix64(splitmix64(first) ^ number) | 1);
+    for repeats in fprints.chunk_by_mut(|x, y| x == y) {
+        let first = repeats[0];
+        repeats[1..]
+            .iter_mut()
+            .zip(1..)
+            .for_each(|(again, number)| *again = splitmix64(splitmix64(first) ^ number) | 1);
     }
     fprints.sort_unstable();
 }
@@ -107,9 +110,9 @@ mod tests {
     use super::*;
     use webtwin_job::Job;
 
-    fn marks_of(text: &str, rest: bool) -> (PageFingerprints, Vec<FPrint>) {
+    fn marks_of(text: &str, with_rest: bool) -> (PageFingerprints, Vec<FPrint>) {
         let job = webtwin_job::resolve("", "preset = \"study\"", &[]).unwrap();
-        let study = Study { rest, ..Job::default().study };
+        let study = Study { rest: with_rest, ..Job::default().study };
         let mut marks = Vec::new();
         (Paragraphs::new(&job.chunks, &study).marks(text, &mut marks), marks)
     }
@@ -130,8 +133,8 @@ mod tests {
 
     #[test]
     fn repeated_paragraphs_have_marks_of_their_own() {
-        let (twice, marks) = marks_of(&sentences("abcabc"), true);
-        assert_eq!((twice.chunks, marks.len(), marks.iter().filter(|&&mark| is_repeat(mark)).count()), (2, 2, 1));
+        let (repeated, marks) = marks_of(&sentences("abcabc"), true);
+        assert_eq!((repeated.chunks, marks.len(), marks.iter().filter(|&&mark| is_repeat(mark)).count()), (2, 2, 1));
     }
 
     proptest! {
@@ -149,10 +152,10 @@ mod tests {
             mark(&mut a);
             mark(&mut b);
             let other = counts(&right);
-            let want: usize = counts(&left).iter().map(|(name, n)| *n.min(other.get(name).unwrap_or(&0))).sum();
+            let expected: usize = counts(&left).iter().map(|(name, n)| *n.min(other.get(name).unwrap_or(&0))).sum();
             let (a, b): (BTreeSet<_>, BTreeSet<_>) = (a.into_iter().collect(), b.into_iter().collect());
             prop_assert_eq!((a.len(), b.len()), (left.len(), right.len()));
-            prop_assert_eq!(a.intersection(&b).count(), want);
+            prop_assert_eq!(a.intersection(&b).count(), expected);
         }
     }
 }

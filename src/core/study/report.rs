@@ -29,20 +29,20 @@ use crate::overlap::prune::PageSet;
 use webtwin_base::ids::Page;
 
 /// Minimum percentages of Table 3.
-pub const NEAR: [u32; 3] = [90, 70, 50];
+pub const NEAR_PERCENTAGES: [u32; 3] = [90, 70, 50];
 
-/// Returns the index of the first percentage of [`NEAR`] that two documents reach, or `None` if
-/// they reach none. `paragraphs` is the number of paragraphs of the longer one.
+/// Returns the index of the first percentage of [`NEAR_PERCENTAGES`] that two documents reach, or
+/// `None` if they reach none. `paragraphs` is the number of paragraphs of the longer one.
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::study::report::{NEAR, nearness};
+/// use webtwin_core::study::report::{NEAR_PERCENTAGES, nearness};
 ///
-/// let percent = |shared| nearness(shared, 10).map(|at| NEAR[at]);
+/// let percent = |shared| nearness(shared, 10).map(|at| NEAR_PERCENTAGES[at]);
 /// assert_eq!([9, 8, 4].map(percent), [Some(90), Some(70), None]);
 /// ```
 pub fn nearness(shared: u32, paragraphs: u32) -> Option<usize> {
-    NEAR.iter().position(|&percent| u64::from(shared) * 100 >= u64::from(percent) * u64::from(paragraphs))
+    NEAR_PERCENTAGES.iter().position(|&percent| u64::from(shared) * 100 >= u64::from(percent) * u64::from(paragraphs))
 }
 
 /// Clusters and duplicates of a collection: a row of Table 2.
@@ -120,13 +120,13 @@ pub struct Tables {
 /// Input of the tables: pages, their documents, and matches.
 pub struct Findings<'a> {
     /// Smallest page of the multiset of each page. A page that is not a document is its own.
-    pub same: &'a [Page],
+    pub same_text: &'a [Page],
     /// Matches between such pages.
     pub matches: &'a [DocumentMatch],
     /// Pages that are documents.
     pub documents: &'a PageSet,
     /// Pages that a crawl reaches.
-    pub reached: &'a PageSet,
+    pub reachable: &'a PageSet,
     /// m, the number of steps.
     pub steps: u32,
 }
@@ -145,38 +145,39 @@ pub fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { (part as f64 * 1e6 / whole as f64).round() / 1e4 }
 }
 
-fn of_all(all: u64, connected: u64) -> ConnectedCounts {
-    ConnectedCounts { all, connected, percent: percent(connected, all) }
+fn of_all(total: u64, connected: u64) -> ConnectedCounts {
+    ConnectedCounts { all: total, connected, percent: percent(connected, total) }
 }
 
 /// Computes all tables except Table 3, and the clusters of the complete collection.
 ///
 /// # Cost
 /// Some passes over the pages for each of five collections.
-pub fn tables(found: &Findings<'_>) -> (Tables, StudyClusters) {
-    let Findings { same, matches, documents, reached, steps } = *found;
-    let is = |page: Page| documents.contains(page);
-    let part = |of: &dyn Fn(Page) -> bool| part(same, matches, of, steps);
-    let (complete, all) = part(&is);
-    let (connected, _) = part(&|page| is(page) && reached.contains(page));
-    let (disconnected, _) = part(&|page| is(page) && !reached.contains(page));
+pub fn tables(findings: &Findings<'_>) -> (Tables, StudyClusters) {
+    let Findings { same_text, matches, documents, reachable, steps } = *findings;
+    let is_document = |page: Page| documents.contains(page);
+    let part = |of: &dyn Fn(Page) -> bool| part(same_text, matches, of, steps);
+    let (complete, all_clusters) = part(&is_document);
+    let (connected, _) = part(&|page| is_document(page) && reachable.contains(page));
+    let (disconnected, _) = part(&|page| is_document(page) && !reachable.contains(page));
 
-    let mut sizes = vec![0u32; same.len()];
-    let mut in_connected = PageSet::new(same.len(), |_| false);
-    for page in Page::first(same.len()).filter(|&page| is(page)) {
-        let cluster = all.labels[page];
+    let mut sizes = vec![0u32; same_text.len()];
+    let mut connected_clusters = PageSet::new(same_text.len(), |_| false);
+    for page in Page::first(same_text.len()).filter(|&page| is_document(page)) {
+        let cluster = all_clusters.labels[page];
         sizes[cluster] += 1;
-        if reached.contains(page) {
-            in_connected.insert(cluster);
+        if reachable.contains(page) {
+            connected_clusters.insert(cluster);
         }
     }
-    let count = |of: fn(u32) -> bool| {
-        let clusters = Page::first(sizes.len()).filter(|&page| of(sizes[page]));
-        clusters.filter(|&cluster| in_connected.contains(cluster)).count() as u64
+    let count = |is_counted: fn(u32) -> bool| {
+        let clusters = Page::first(sizes.len()).filter(|&page| is_counted(sizes[page]));
+        clusters.filter(|&cluster| connected_clusters.contains(cluster)).count() as u64
     };
     let (clusters, unique) = (count(|size| size > 1), count(|size| size == 1));
 
-    let halves = [0, 1].map(|odd| self::clusters(same, matches, |page| is(page) && page.0 % 2 == odd, steps).growth);
+    let halves = [0, 1]
+        .map(|odd| self::clusters(same_text, matches, |page| is_document(page) && page.0 % 2 == odd, steps).growth);
     let estimates = PERCENTS.iter().filter_map(|&percent| estimate(&halves[0], &halves[1], percent)).collect();
     let tables = Tables {
         clusters_in_connected: of_all(complete.clusters, clusters),
@@ -188,24 +189,26 @@ pub fn tables(found: &Findings<'_>) -> (Tables, StudyClusters) {
         near: Vec::new(),
         estimates_by_other_half: estimates,
     };
-    (tables, all)
+    (tables, all_clusters)
 }
 
 fn part(
-    same: &[Page],
+    same_text: &[Page],
     matches: &[DocumentMatch],
-    of: &dyn Fn(Page) -> bool,
+    is_counted: &dyn Fn(Page) -> bool,
     steps: u32,
 ) -> (ClusterTotals, StudyClusters) {
-    let found = clusters(same, matches, of, steps);
-    let by_multiset = clusters(same, &[], of, 1).growth[0];
-    let mut sizes = vec![0u64; same.len()];
-    Page::first(same.len()).filter(|&page| of(page)).for_each(|page| sizes[found.labels[page]] += 1);
+    let cluster_counts = clusters(same_text, matches, is_counted, steps);
+    let by_multiset = clusters(same_text, &[], is_counted, 1).growth[0];
+    let mut sizes = vec![0u64; same_text.len()];
+    Page::first(same_text.len())
+        .filter(|&page| is_counted(page))
+        .for_each(|page| sizes[cluster_counts.labels[page]] += 1);
     let mut documents_per_cluster = BTreeMap::new();
     for size in sizes.into_iter().filter(|&size| size > 1) {
         *documents_per_cluster.entry(size).or_default() += 1;
     }
-    let GrowthStep { documents, clusters, duplicates } = found.growth.last().copied().unwrap_or_default();
+    let GrowthStep { documents, clusters, duplicates } = cluster_counts.growth.last().copied().unwrap_or_default();
     let part = ClusterTotals {
         documents,
         clusters,
@@ -216,9 +219,9 @@ fn part(
         clusters_by_multiset: by_multiset.clusters,
         duplicates_by_multiset: by_multiset.duplicates,
         documents_per_cluster,
-        growth: found.growth.clone(),
+        growth: cluster_counts.growth.clone(),
     };
-    (part, found)
+    (part, cluster_counts)
 }
 
 /// Computes a column of Table 3, and the documents that have another one of this nearness.
@@ -227,16 +230,16 @@ pub fn near(labels: &[Page], documents: &PageSet, percent_shared: u32) -> (NearC
     let mut sizes = vec![0u64; labels.len()];
     let pages = Page::first(labels.len()).filter(|&page| documents.contains(page));
     pages.for_each(|page| sizes[labels[page]] += 1);
-    let with_another = PageSet::new(labels.len(), |page| sizes[labels[page]] > 1);
+    let matched_pages = PageSet::new(labels.len(), |page| sizes[labels[page]] > 1);
     let sets = sizes.iter().filter(|&&size| size > 1).count() as u64;
-    let near_duplicates = with_another.count() - sets;
+    let near_duplicates = matched_pages.count() - sets;
     let row = NearColumn {
         percent: percent_shared,
         near_duplicates,
         near_duplicates_percent: percent(near_duplicates, documents.count()),
-        with_another: with_another.count(),
+        with_another: matched_pages.count(),
     };
-    (row, with_another)
+    (row, matched_pages)
 }
 
 #[cfg(test)]
@@ -245,16 +248,20 @@ mod tests {
 
     #[test]
     fn pages_that_are_not_documents_are_not_counted() {
-        let same = [0, 0, 2, 2, 4].map(Page);
+        let same_text = [0, 0, 2, 2, 4].map(Page);
         let documents = PageSet::new(5, |page| page < Page(3));
-        let found = Findings { same: &same, matches: &[], documents: &documents, reached: &documents, steps: 3 };
-        let (tables, clusters) = tables(&found);
+        let findings =
+            Findings { same_text: &same_text, matches: &[], documents: &documents, reachable: &documents, steps: 3 };
+        let (tables, clusters) = tables(&findings);
         assert_eq!(clusters.labels, [0, 0, 2, 3, 4].map(Page));
-        let all = &tables.complete;
-        assert_eq!((all.documents, all.clusters, all.duplicates, all.unique, all.useful), (3, 1, 1, 1, 2));
-        let (near, with_another) = near(&clusters.labels, &documents, 90);
+        let complete = &tables.complete;
+        assert_eq!(
+            (complete.documents, complete.clusters, complete.duplicates, complete.unique, complete.useful),
+            (3, 1, 1, 1, 2)
+        );
+        let (near, matched_pages) = near(&clusters.labels, &documents, 90);
         assert_eq!((near.near_duplicates, near.with_another), (1, 2));
-        assert!(with_another.contains(Page(1)) && !with_another.contains(Page(2)));
+        assert!(matched_pages.contains(Page(1)) && !matched_pages.contains(Page(2)));
     }
 
     #[test]

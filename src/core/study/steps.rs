@@ -47,10 +47,10 @@ pub fn by_steps(documents: &[Vec<FPrint>], steps: u32) -> StudyClusters {
             different.into_iter().for_each(|paragraph| table.entry(paragraph).or_default().push(within));
         }
         for (at, document) in documents.iter().enumerate().skip(start) {
-            let mut found: HashMap<usize, usize> = HashMap::new();
+            let mut hit_counts: HashMap<usize, usize> = HashMap::new();
             let hits = document.iter().filter_map(|paragraph| table.get(paragraph)).flatten();
-            hits.for_each(|&within| *found.entry(within).or_default() += 1);
-            for (within, hits) in found {
+            hits.for_each(|&within| *hit_counts.entry(within).or_default() += 1);
+            for (within, hits) in hit_counts {
                 if within != at && hits == document.len() && document.len() == documents[within].len() {
                     sets.union(at as u32, within as u32);
                 }

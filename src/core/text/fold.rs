@@ -41,7 +41,7 @@ const ZERO_WIDTH_SPACE: char = '\u{200b}';
 #[derive(Debug, Default)]
 pub struct Folding {
     visible: String,
-    folded: String,
+    folded_text: String,
 }
 
 impl Folding {
@@ -50,12 +50,12 @@ impl Folding {
     /// # Cost
     /// One pass over the text, and two more if it has a character that is not plain.
     pub fn composed(&mut self, text: &str) -> &str {
-        if !plain::composed(text, &mut self.folded) {
+        if !plain::composed(text, &mut self.folded_text) {
             visible(text, &mut self.visible);
-            self.folded.clear();
-            self.folded.push_str(&NFKC.normalize(&self.visible));
+            self.folded_text.clear();
+            self.folded_text.push_str(&NFKC.normalize(&self.visible));
         }
-        &self.folded
+        &self.folded_text
     }
 
     /// Applies all steps.
@@ -63,28 +63,28 @@ impl Folding {
     /// # Cost
     /// One pass over the text, and four more if it has a character that is not plain.
     pub fn folded(&mut self, text: &str) -> &str {
-        if !plain::folded(text, &mut self.folded) {
+        if !plain::folded(text, &mut self.folded_text) {
             self.by_definition(text);
         }
-        &self.folded
+        &self.folded_text
     }
 
     fn by_definition(&mut self, text: &str) {
         visible(text, &mut self.visible);
         let composed = NFKC.normalize(&self.visible);
-        let folded = CASE.fold_string(&composed);
-        self.folded.clear();
-        self.folded.push_str(&NFKC.normalize(&folded));
+        let case_folded = CASE.fold_string(&composed);
+        self.folded_text.clear();
+        self.folded_text.push_str(&NFKC.normalize(&case_folded));
     }
 }
 
 /// Folds a single character by definition. Returns its form after step 3, and after all steps.
 pub(super) fn of_character(character: char) -> [String; 2] {
-    let mut seen = String::new();
-    visible(character.encode_utf8(&mut [0; 4]), &mut seen);
-    let composed = NFKC.normalize(&seen).into_owned();
-    let folded = NFKC.normalize(&CASE.fold_string(&composed)).into_owned();
-    [composed, folded]
+    let mut visible_text = String::new();
+    visible(character.encode_utf8(&mut [0; 4]), &mut visible_text);
+    let composed = NFKC.normalize(&visible_text).into_owned();
+    let folded_form = NFKC.normalize(&CASE.fold_string(&composed)).into_owned();
+    [composed, folded_form]
 }
 
 /// Applies steps 1 and 2.
@@ -97,8 +97,8 @@ fn visible(text: &str, into: &mut String) {
             before_gap = before_gap.or(into.chars().next_back());
         } else if character.is_ascii() || !INVISIBLE.contains(character) {
             let character = if character.is_whitespace() { ' ' } else { character };
-            if let Some(before) = before_gap.take()
-                && ![before, character].into_iter().all(is_written_without_spaces)
+            if let Some(previous) = before_gap.take()
+                && ![previous, character].into_iter().all(is_written_without_spaces)
             {
                 into.push(' ');
             }
@@ -173,7 +173,7 @@ mod tests {
         ) {
             let mut by_definition = Folding::default();
             by_definition.by_definition(&text);
-            prop_assert_eq!(folded(&text), by_definition.folded.as_str());
+            prop_assert_eq!(folded(&text), by_definition.folded_text.as_str());
             visible(&text, &mut by_definition.visible);
             let composed = Folding::default().composed(&text).to_string();
             prop_assert_eq!(composed, NFKC.normalize(&by_definition.visible));

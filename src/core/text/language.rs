@@ -111,8 +111,8 @@ impl Language {
     pub fn differs_from(self, other: Language) -> bool {
         let script_only = |language: Language| language.code().starts_with("und-");
         let one_script = |some: Language, other: Language| script_only(some) && some.script() == other.script();
-        let known = self != Language::UNKNOWN && other != Language::UNKNOWN;
-        known && self != other && !one_script(self, other) && !one_script(other, self)
+        let are_known = self != Language::UNKNOWN && other != Language::UNKNOWN;
+        are_known && self != other && !one_script(self, other) && !one_script(other, self)
     }
 
     fn script(self) -> Script {
@@ -151,7 +151,7 @@ const SCRIPTS: usize = Script::Han as usize + 1;
 impl Script {
     /// Returns the script of a letter. A character that is not a letter of another script counts as
     /// Latin.
-    fn of(letter: char) -> Script {
+    fn from_letter(letter: char) -> Script {
         match u32::from(letter) {
             0x0370..=0x03ff | 0x1f00..=0x1fff => Script::Greek,
             0x0400..=0x052f => Script::Cyrillic,
@@ -189,7 +189,7 @@ fn sample(text: &str) -> impl Iterator<Item = &str> {
 
 /// Minimum number of words of a sample that determine a language in Latin, Cyrillic, Arabic and
 /// Devanagari script.
-const FEWEST_WORDS: u32 = 12;
+const MIN_WORDS: u32 = 12;
 
 /// Detector of the languages of texts.
 #[derive(Debug)]
@@ -232,7 +232,7 @@ impl LanguageDetector {
     /// ```
     pub fn detect(&mut self, text: &str) -> Language {
         let mut letters = [0u32; SCRIPTS];
-        let mut found = [0u32; LANGUAGES.len()];
+        let mut hits = [0u32; LANGUAGES.len()];
         let mut count = 0;
         for window in sample(text) {
             for word in window.split(|letter: char| !(letter.is_alphabetic() || is_mark(letter))) {
@@ -240,11 +240,11 @@ impl LanguageDetector {
                 if word.is_ascii() {
                     letters[Script::Latin as usize] += word.len() as u32;
                 } else {
-                    word.chars().for_each(|letter| letters[Script::of(letter) as usize] += 1);
+                    word.chars().for_each(|letter| letters[Script::from_letter(letter) as usize] += 1);
                 }
                 // Words longer than any in the table need no look-up.
                 count += 1;
-                if word.len() > LONGEST_WORD && Script::of(first) == Script::Latin {
+                if word.len() > LONGEST_WORD && Script::from_letter(first) == Script::Latin {
                     continue;
                 }
                 self.lower.clear();
@@ -256,33 +256,33 @@ impl LanguageDetector {
                 }
                 let mut languages = self.words.get(&xxh3_64(self.lower.as_bytes())).copied().unwrap_or(0);
                 while languages != 0 {
-                    found[languages.trailing_zeros() as usize] += 1;
+                    hits[languages.trailing_zeros() as usize] += 1;
                     languages &= languages - 1;
                 }
             }
         }
-        let all: u32 = letters.iter().sum();
+        let letter_count: u32 = letters.iter().sum();
         // Kana and Han are counted together, because a Japanese text has both.
         let [kana, han] = [Script::Kana, Script::Han].map(|script| letters[script as usize]);
-        if (kana + han) * 2 > all {
-            return if kana * 20 >= kana + han { known("ja") } else { known("zh") };
+        if (kana + han) * 2 > letter_count {
+            return if kana * 20 >= kana + han { language_of_code("ja") } else { language_of_code("zh") };
         }
         let script = (0..SCRIPTS).max_by_key(|&script| letters[script]).expect("there are scripts");
-        if letters[script] * 2 <= all {
+        if letters[script] * 2 <= letter_count {
             return Language::UNKNOWN;
         }
         let by_words = |script: &str| {
-            Some(clear_winner(&found, count)).filter(|it| *it != Language::UNKNOWN).unwrap_or(known(script))
+            Some(clear_winner(&hits, count)).filter(|it| *it != Language::UNKNOWN).unwrap_or(language_of_code(script))
         };
         match script {
-            script if script == Script::Latin as usize => clear_winner(&found, count),
+            script if script == Script::Latin as usize => clear_winner(&hits, count),
             script if script == Script::Cyrillic as usize => by_words("und-Cyrl"),
             script if script == Script::Arabic as usize => by_words("und-Arab"),
             script if script == Script::Devanagari as usize => by_words("und-Deva"),
-            script if script == Script::Greek as usize => known("el"),
-            script if script == Script::Hebrew as usize => known("he"),
-            script if script == Script::Thai as usize => known("th"),
-            _ => known("ko"),
+            script if script == Script::Greek as usize => language_of_code("el"),
+            script if script == Script::Hebrew as usize => language_of_code("he"),
+            script if script == Script::Thai as usize => language_of_code("th"),
+            _ => language_of_code("ko"),
         }
     }
 }
@@ -296,18 +296,17 @@ fn is_mark(letter: char) -> bool {
 }
 
 /// Returns the language with this code.
-fn known(code: &str) -> Language {
+fn language_of_code(code: &str) -> Language {
     let number = LANGUAGES.iter().position(|(other, _)| *other == code).expect("the code is in the table");
     Language(number as u8)
 }
 
 /// Returns the language with the most function words among `words` words, if it has a clear
 /// majority.
-fn clear_winner(found: &[u32; LANGUAGES.len()], words: u32) -> Language {
-    let first = (0..found.len()).max_by_key(|&number| found[number]).expect("there are languages");
-    let second = (0..found.len()).filter(|&number| number != first).map(|number| found[number]).max().unwrap_or(0);
-    let wins =
-        words >= FEWEST_WORDS && found[first] * 12 >= words && found[first] >= 3 && second * 4 <= found[first] * 3;
+fn clear_winner(hits: &[u32; LANGUAGES.len()], words: u32) -> Language {
+    let first = (0..hits.len()).max_by_key(|&number| hits[number]).expect("there are languages");
+    let second = (0..hits.len()).filter(|&number| number != first).map(|number| hits[number]).max().unwrap_or(0);
+    let wins = words >= MIN_WORDS && hits[first] * 12 >= words && hits[first] >= 3 && second * 4 <= hits[first] * 3;
     if wins { Language(first as u8) } else { Language::UNKNOWN }
 }
 
@@ -382,7 +381,7 @@ mod tests {
 
     #[test]
     fn only_known_languages_of_different_kinds_differ() {
-        let [english, french, russian, cyrillic] = ["en", "fr", "ru", "und-Cyrl"].map(known);
+        let [english, french, russian, cyrillic] = ["en", "fr", "ru", "und-Cyrl"].map(language_of_code);
         assert!(english.differs_from(french) && english.differs_from(russian) && cyrillic.differs_from(english));
         assert!(!english.differs_from(english) && !english.differs_from(Language::UNKNOWN));
         assert!(!russian.differs_from(cyrillic) && !cyrillic.differs_from(russian));
@@ -394,7 +393,7 @@ mod tests {
             let language = Language::from_number(number);
             assert!(language.number() == number || language == Language::UNKNOWN);
         }
-        let latin = |word: &&str| word.chars().all(|letter| Script::of(letter) == Script::Latin);
+        let latin = |word: &&str| word.chars().all(|letter| Script::from_letter(letter) == Script::Latin);
         assert!(
             LANGUAGES
                 .iter()

@@ -37,7 +37,12 @@ pub(super) struct Memo {
 impl Memo {
     /// Calls `word` with each word of `token`. If the token is not cached, `find` computes the
     /// words.
-    pub(super) fn each(&mut self, token: &str, find: impl FnOnce(&mut dyn FnMut(&[u8])), word: &mut impl FnMut(&[u8])) {
+    pub(super) fn for_each_word(
+        &mut self,
+        token: &str,
+        find: impl FnOnce(&mut dyn FnMut(&[u8])),
+        word: &mut impl FnMut(&[u8]),
+    ) {
         let token = token.as_bytes();
         if token.len() > TOKEN_BYTES {
             return find(word);
@@ -107,10 +112,10 @@ mod tests {
             .collect();
         let mut memo = Memo::default();
         for token in tokens.iter().chain(tokens.iter().rev()) {
-            let (mut found, mut want) = (Vec::new(), Vec::new());
-            memo.each(token, |emit| split(token, emit), &mut |word: &[u8]| found.push(word.to_vec()));
-            split(token, &mut |word| want.push(word.to_vec()));
-            assert_eq!(found, want, "{token}");
+            let (mut words, mut expected) = (Vec::new(), Vec::new());
+            memo.for_each_word(token, |emit| split(token, emit), &mut |word: &[u8]| words.push(word.to_vec()));
+            split(token, &mut |word| expected.push(word.to_vec()));
+            assert_eq!(words, expected, "{token}");
         }
     }
 }

@@ -75,7 +75,7 @@ impl Features {
     pub fn extract(&mut self, text: &str) -> &mut [u64] {
         let Features { words, terms, phrase, hashes } = self;
         hashes.clear();
-        words.each(text, |word| hashes.extend(terms.term(word)));
+        words.for_each_word(text, |word| hashes.extend(terms.term(word)));
         if *phrase > 1 && !hashes.is_empty() {
             let phrases = (hashes.len() + 1).saturating_sub(*phrase).max(1);
             for first in 0..phrases {
@@ -140,13 +140,13 @@ pub fn log2(number: u64) -> u32 {
     }
     let whole = number.ilog2();
     // The number divided by its highest power of two, in [1, 2), with 31 fractional bits.
-    let mut rest = if whole > 31 { number >> (whole - 31) } else { number << (31 - whole) };
+    let mut mantissa = if whole > 31 { number >> (whole - 31) } else { number << (31 - whole) };
     let mut log = u64::from(whole);
     for _ in 0..4 {
-        rest = (rest * rest) >> 31;
+        mantissa = (mantissa * mantissa) >> 31;
         log <<= 1;
-        if rest >> 32 > 0 {
-            rest >>= 1;
+        if mantissa >> 32 > 0 {
+            mantissa >>= 1;
             log |= 1;
         }
     }
@@ -176,10 +176,10 @@ mod tests {
 
     #[test]
     fn weights_count_or_count_less_and_less_or_do_not_count() {
-        let mut found = Vec::new();
+        let mut features = Vec::new();
         let mut weights = |weights| {
-            weigh(&mut [7, 3, 7, 7, 7], weights, &mut found);
-            found.iter().map(|feature| (feature.hash, feature.weight)).collect::<Vec<_>>()
+            weigh(&mut [7, 3, 7, 7, 7], weights, &mut features);
+            features.iter().map(|feature| (feature.hash, feature.weight)).collect::<Vec<_>>()
         };
         assert_eq!(weights(Weights::Count), [(3, 16), (7, 64)]);
         assert_eq!(weights(Weights::Log), [(3, 16), (7, 48)]);
@@ -198,9 +198,9 @@ mod tests {
         #[test]
         fn fixed_point_logarithm_equals_the_logarithm(number in 1u64..1 << 40) {
             // Sixteenths are exact enough to compare, except for numbers next to a step.
-            let want = (number as f64).log2() * 16.0;
-            let off = (f64::from(log2(number)) - want.floor()).abs();
-            prop_assert!(off == 0.0 || (off == 1.0 && (want.fract() < 1e-5 || want.fract() > 1.0 - 1e-5)));
+            let expected = (number as f64).log2() * 16.0;
+            let deviation = (f64::from(log2(number)) - expected.floor()).abs();
+            prop_assert!(deviation == 0.0 || (deviation == 1.0 && (expected.fract() < 1e-5 || expected.fract() > 1.0 - 1e-5)));
         }
     }
 }

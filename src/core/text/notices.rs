@@ -98,9 +98,9 @@ impl Notices {
         let line = &self.lower[start..];
         let line = &line[..line.find('\n').unwrap_or(line.len())];
         lower_into(&mut self.url, url);
-        let of_url: HashSet<&str> = words(&self.url).collect();
+        let url_words: HashSet<&str> = words(&self.url).collect();
         let mut message = String::new();
-        for word in words(line).filter(|word| !of_url.contains(word) && !word.contains(|c: char| c.is_numeric())) {
+        for word in words(line).filter(|word| !url_words.contains(word) && !word.contains(|c: char| c.is_numeric())) {
             message.push_str(word);
             message.push(' ');
         }
@@ -110,14 +110,15 @@ impl Notices {
 
 fn lower_into(lower: &mut String, text: &str) {
     lower.clear();
-    let mut rest = text;
-    while let Some(other) = rest.bytes().position(|byte| !byte.is_ascii()) {
-        push_lower(lower, &rest[..other]);
-        let others = rest[other..].find(|c: char| c.is_ascii()).map_or(rest.len(), |length| other + length);
-        lower.extend(rest[other..others].chars().flat_map(char::to_lowercase));
-        rest = &rest[others..];
+    let mut remaining = text;
+    while let Some(other) = remaining.bytes().position(|byte| !byte.is_ascii()) {
+        push_lower(lower, &remaining[..other]);
+        let ascii_start =
+            remaining[other..].find(|c: char| c.is_ascii()).map_or(remaining.len(), |length| other + length);
+        lower.extend(remaining[other..ascii_start].chars().flat_map(char::to_lowercase));
+        remaining = &remaining[ascii_start..];
     }
-    push_lower(lower, rest);
+    push_lower(lower, remaining);
 }
 
 /// Appends an ASCII text in lower case.
@@ -147,13 +148,16 @@ mod tests {
     #[test]
     fn pages_with_the_same_phrase_about_their_urls_have_one_notice() {
         let mut notices = Notices::default();
-        let mut of = |text: &str, url: &str| notices.notice(text, url);
-        let one = of("Wiki\n\nThis topic does not exist yet\nTrace: a", "http://w.example/?id=a");
-        assert_eq!(one, of("Wiki\n\nThis topic does not exist yet\nTrace: b", "http://w.example/?id=b"));
-        assert_ne!(one, of("Wiki\n\nThis file does not exist", "http://w.example/?id=a"));
-        let named = of("Oops: Über-uns konnte nicht gefunden werden", "http://w.example/über-uns");
-        assert_eq!(named, of("Oops: 404 konnte nicht gefunden werden", "http://w.example/x"));
-        assert_ne!(named, 0);
+        let mut notice_of = |text: &str, url: &str| notices.notice(text, url);
+        let topic_notice = notice_of("Wiki\n\nThis topic does not exist yet\nTrace: a", "http://w.example/?id=a");
+        assert_eq!(
+            topic_notice,
+            notice_of("Wiki\n\nThis topic does not exist yet\nTrace: b", "http://w.example/?id=b")
+        );
+        assert_ne!(topic_notice, notice_of("Wiki\n\nThis file does not exist", "http://w.example/?id=a"));
+        let named_notice = notice_of("Oops: Über-uns konnte nicht gefunden werden", "http://w.example/über-uns");
+        assert_eq!(named_notice, notice_of("Oops: 404 konnte nicht gefunden werden", "http://w.example/x"));
+        assert_ne!(named_notice, 0);
     }
 
     #[test]
@@ -161,8 +165,8 @@ mod tests {
         let mut notices = Notices::default();
         assert_eq!(notices.notice("All is well.", "http://a.example/"), 0);
         assert_eq!(notices.notice("", "http://a.example/"), 0);
-        let long = format!("not found\n{}", "word ".repeat(SHORT_TEXT / 5));
-        assert_eq!(notices.notice(&long, "http://a.example/"), 0);
+        let long_text = format!("not found\n{}", "word ".repeat(SHORT_TEXT / 5));
+        assert_eq!(notices.notice(&long_text, "http://a.example/"), 0);
     }
 
     #[test]

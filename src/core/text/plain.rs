@@ -20,8 +20,8 @@ const NONE: char = '\0';
 
 /// Composed and folded form of each character of the table.
 static TABLE: LazyLock<Vec<[char; 2]>> = LazyLock::new(|| {
-    let of_point = |point| char::from_u32(point).and_then(by_definition).unwrap_or([NONE; 2]);
-    (0..TABLE_END).map(of_point).collect()
+    let forms_of_point = |point| char::from_u32(point).and_then(by_definition).unwrap_or([NONE; 2]);
+    (0..TABLE_END).map(forms_of_point).collect()
 });
 
 /// Returns the two forms of a character if it is plain.
@@ -30,8 +30,8 @@ fn by_definition(character: char) -> Option<[char; 2]> {
         let mut characters = form.chars();
         characters.next().filter(|&first| characters.next().is_none() && combines_with_none_before(first))
     };
-    let [composed, folded] = of_character(character);
-    let forms = [single(&composed)?, single(&folded)?];
+    let [composed, folded_form] = of_character(character);
+    let forms = [single(&composed)?, single(&folded_form)?];
     (character.is_ascii() || combines_with_none_before(character)).then_some(forms)
 }
 

@@ -14,10 +14,10 @@ impl WordBytes {
     /// Replaces the text.
     pub(super) fn set_text(&mut self, text: &[u8]) {
         self.bits.clear();
-        let (blocks, rest) = text.as_chunks::<64>();
+        let (blocks, tail) = text.as_chunks::<64>();
         self.bits.extend(blocks.iter().map(bits));
         let mut last = [0; 64];
-        last[..rest.len()].copy_from_slice(rest);
+        last[..tail.len()].copy_from_slice(tail);
         // Zero bytes at the end ensure that every run ends.
         self.bits.extend([bits(&last), 0]);
     }
@@ -71,16 +71,16 @@ mod tests {
         #[test]
         fn runs_equal_a_scan_byte_by_byte(text in "[a-c0-9_ .@`{/:é]{0,200}", from in 0usize..220) {
             let bytes = text.as_bytes();
-            let of_word = |at: usize| {
+            let is_word_byte = |at: usize| {
                 let byte = bytes.get(at).copied().unwrap_or(b' ');
                 byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte >= 0x80
             };
             let mut runs = WordBytes::default();
             runs.set_text(b"what was here before");
             runs.set_text(bytes);
-            let start = (from..bytes.len()).find(|&at| of_word(at));
-            let want = start.map(|start| (start, (start..).find(|&at| !of_word(at)).unwrap()));
-            prop_assert_eq!(runs.next(from), want);
+            let start = (from..bytes.len()).find(|&at| is_word_byte(at));
+            let expected = start.map(|start| (start, (start..).find(|&at| !is_word_byte(at)).unwrap()));
+            prop_assert_eq!(runs.next(from), expected);
         }
     }
 }

@@ -14,10 +14,10 @@ use super::fold::Folding;
 use webtwin_job::languages::{stemmer, stop_words};
 
 /// Number of words that are cached with their terms, a power of two.
-const MEMO: usize = 1 << 13;
+const CACHED_WORDS: usize = 1 << 13;
 
 /// Maximum bytes of a cached word.
-const LONGEST: usize = 16;
+const MAX_WORD_BYTES: usize = 16;
 
 /// Mapping of words to hashed terms.
 ///
@@ -56,7 +56,7 @@ impl Terms {
         let mut folding = Folding::default();
         let words = self::stop_words(stop_words).unwrap_or_default();
         let stop_words: HashSet<String> = words.iter().map(|word| folding.folded(word).to_string()).collect();
-        let memo = if stemmer.is_some() || !stop_words.is_empty() { vec![(0, None); MEMO] } else { Vec::new() };
+        let memo = if stemmer.is_some() || !stop_words.is_empty() { vec![(0, None); CACHED_WORDS] } else { Vec::new() };
         Terms { stop_words, stemmer, memo }
     }
 
@@ -66,12 +66,12 @@ impl Terms {
         if self.memo.is_empty() {
             return Some(hash);
         }
-        if word.len() > LONGEST {
+        if word.len() > MAX_WORD_BYTES {
             return self.look_up(word, hash);
         }
-        let mut key = [0; LONGEST];
+        let mut key = [0; MAX_WORD_BYTES];
         key[..word.len()].copy_from_slice(word);
-        let (key, place) = (u128::from_le_bytes(key), hash as usize % MEMO);
+        let (key, place) = (u128::from_le_bytes(key), hash as usize % CACHED_WORDS);
         if self.memo[place].0 != key {
             self.memo[place] = (key, self.look_up(word, hash));
         }
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn cached_terms_equal_uncached_ones() {
         let mut terms = Terms::new("en", "en");
-        let words: Vec<String> = (0..4 * MEMO).map(|n| format!("{}ing", n % (2 * MEMO + 7))).collect();
+        let words: Vec<String> = (0..4 * CACHED_WORDS).map(|n| format!("{}ing", n % (2 * CACHED_WORDS + 7))).collect();
         assert!(words.iter().all(|word| terms.term(word.as_bytes()) == Terms::look_up(&terms, word.as_bytes(), 0)));
     }
 }

@@ -67,12 +67,12 @@ mod tests {
             let words = |title: &[String]| -> BTreeSet<String> {
                 title.iter().filter(|word| word.parse::<u8>().is_err()).map(|word| word.to_lowercase()).collect()
             };
-            let [of_a, of_b] = [&a, &b].map(|title| TitleWords::from_title(&title.join(" - ")));
+            let [words_of_a, words_of_b] = [&a, &b].map(|title| TitleWords::from_title(&title.join(" - ")));
             let (words_a, words_b) = (words(&a), words(&b));
-            if of_a.differ_from(of_b) {
+            if words_of_a.differ_from(words_of_b) {
                 prop_assert!(!words_a.is_subset(&words_b) && !words_b.is_subset(&words_a));
             }
-            prop_assert_eq!(of_a.differ_from(of_b), of_b.differ_from(of_a));
+            prop_assert_eq!(words_of_a.differ_from(words_of_b), words_of_b.differ_from(words_of_a));
         }
     }
 }

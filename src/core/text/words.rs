@@ -19,7 +19,7 @@ use super::scripts::is_written_without_spaces;
 /// use webtwin_core::text::words::WordSplitter;
 ///
 /// let mut words = Vec::new();
-/// WordSplitter::default().each("Don't \u{2014} see Pi, 3.14!", |word| {
+/// WordSplitter::default().for_each_word("Don't \u{2014} see Pi, 3.14!", |word| {
 ///     words.push(String::from_utf8_lossy(word).into_owned());
 /// });
 /// assert_eq!(words, ["don't", "see", "pi", "3.14"]);
@@ -39,7 +39,7 @@ impl WordSplitter {
     /// # Cost
     /// A few passes over ASCII, which needs no tables. A word with other characters, up to the next
     /// white space, needs the tables of Unicode unless it is cached.
-    pub fn each(&mut self, text: &str, mut word: impl FnMut(&[u8])) {
+    pub fn for_each_word(&mut self, text: &str, mut word: impl FnMut(&[u8])) {
         let WordSplitter { lower, runs, folding, memo } = self;
         lower.clear();
         lower.push_str(text);
@@ -52,13 +52,13 @@ impl WordSplitter {
             while joins(bytes, at) {
                 at = runs.end(at + 1);
             }
-            let beyond = next_beyond <= at + 1 && (next_beyond < at || may_join_beyond(bytes, at));
-            if beyond {
+            let is_beyond_ascii = next_beyond <= at + 1 && (next_beyond < at || may_join_beyond(bytes, at));
+            if is_beyond_ascii {
                 // A word never contains white space, and characters before `start` do not affect
                 // the following ones.
                 at = start + bytes[start..].iter().position(u8::is_ascii_whitespace).unwrap_or(bytes.len() - start);
                 let token = &lower[start..at];
-                memo.each(token, |emit| unicode_words(folding.folded(token), emit), &mut word);
+                memo.for_each_word(token, |emit| unicode_words(folding.folded(token), emit), &mut word);
                 next_beyond = next_beyond_ascii(bytes, at);
             } else if bytes[start] != b'_' || bytes[start..at].iter().any(|&byte| byte != b'_') {
                 word(&bytes[start..at]);
@@ -70,17 +70,16 @@ impl WordSplitter {
 /// True if the byte at `at`, which follows a run, joins it with the text after it (rules WB6, WB7,
 /// WB11 and WB12).
 fn joins(bytes: &[u8], at: usize) -> bool {
-    let [before, joiner, behind] = match bytes.get(at - 1..at + 2) {
+    let [left, joiner, right] = match bytes.get(at - 1..at + 2) {
         Some(&[before, joiner, behind]) => [before, joiner, behind],
         _ => return false,
     };
     match joiner {
         b'.' | b'\'' => {
-            before.is_ascii_lowercase() && behind.is_ascii_lowercase()
-                || before.is_ascii_digit() && behind.is_ascii_digit()
+            left.is_ascii_lowercase() && right.is_ascii_lowercase() || left.is_ascii_digit() && right.is_ascii_digit()
         }
-        b':' => before.is_ascii_lowercase() && behind.is_ascii_lowercase(),
-        b',' | b';' => before.is_ascii_digit() && behind.is_ascii_digit(),
+        b':' => left.is_ascii_lowercase() && right.is_ascii_lowercase(),
+        b',' | b';' => left.is_ascii_digit() && right.is_ascii_digit(),
         _ => false,
     }
 }
@@ -109,8 +108,8 @@ fn unicode_words(text: &str, word: &mut dyn FnMut(&[u8])) {
         match neighbour {
             Some((at, _, _)) => emit(&text[at..start + part.len()]),
             None => {
-                if let Some((_, alone, false)) = last.take() {
-                    emit(alone);
+                if let Some((_, single_word, false)) = last.take() {
+                    emit(single_word);
                 }
                 if !spaceless {
                     emit(part);
@@ -121,8 +120,8 @@ fn unicode_words(text: &str, word: &mut dyn FnMut(&[u8])) {
             last = Some((start, part, neighbour.is_some()));
         }
     }
-    if let Some((_, alone, false)) = last {
-        emit(alone);
+    if let Some((_, single_word, false)) = last {
+        emit(single_word);
     }
 }
 
@@ -132,33 +131,33 @@ mod tests {
 
     use super::*;
 
-    fn all(text: &str) -> Vec<String> {
-        let mut found = Vec::new();
-        WordSplitter::default().each(text, |word| found.push(String::from_utf8(word.to_vec()).unwrap()));
-        found
+    fn words_of(text: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        WordSplitter::default().for_each_word(text, |word| words.push(String::from_utf8(word.to_vec()).unwrap()));
+        words
     }
 
     #[test]
     fn words_follow_unicode_and_are_folded() {
         assert_eq!(
-            all("Don't print 3.14, but SEE www.Example.com; __ snake_case!"),
+            words_of("Don't print 3.14, but SEE www.Example.com; __ snake_case!"),
             ["don't", "print", "3.14", "but", "see", "www.example.com", "snake_case"]
         );
-        assert_eq!(all("Ünïcode ÄRGER—Straße"), ["ünïcode", "ärger", "strasse"]);
+        assert_eq!(words_of("Ünïcode ÄRGER—Straße"), ["ünïcode", "ärger", "strasse"]);
         assert_eq!(
-            all("matin\u{202f}; 12\u{202f}000 \u{ab}\u{a0}co\u{ad}op\u{2009}\u{bb}"),
+            words_of("matin\u{202f}; 12\u{202f}000 \u{ab}\u{a0}co\u{ad}op\u{2009}\u{bb}"),
             ["matin", "12", "000", "coop"]
         );
     }
 
     #[test]
     fn scripts_without_spaces_yield_pairs_of_characters() {
-        assert_eq!(all("日本語"), ["日本", "本語"]);
-        assert_eq!(all("猫 と犬 v2日"), ["猫", "と犬", "v2", "日"]);
-        assert_eq!(all("カタカナです"), ["カタカナ", "です"]);
-        assert_eq!(all("서울 도서관"), ["서울", "도서관"]);
-        assert_eq!(all("ภาษา").len(), 3);
-        assert_eq!(all("ภา\u{200b}ษา"), all("ภาษา"));
+        assert_eq!(words_of("日本語"), ["日本", "本語"]);
+        assert_eq!(words_of("猫 と犬 v2日"), ["猫", "と犬", "v2", "日"]);
+        assert_eq!(words_of("カタカナです"), ["カタカナ", "です"]);
+        assert_eq!(words_of("서울 도서관"), ["서울", "도서관"]);
+        assert_eq!(words_of("ภาษา").len(), 3);
+        assert_eq!(words_of("ภา\u{200b}ษา"), words_of("ภาษา"));
     }
 
     proptest! {
@@ -166,10 +165,10 @@ mod tests {
         fn fast_path_for_ascii_equals_the_unicode_tables(
             text in "([a-cA-C0-2_.,:;'\"/ \t\n(<=-]|[äÄßé\u{301}\u{338}\u{a0}\u{ad}日本のカ한ก☃\u{200b}\u{200d}\u{202f}\u{feff}．´א]){0,24}"
         ) {
-            let mut want = Vec::new();
-            let mut push = |word: &[u8]| want.push(String::from_utf8(word.to_vec()).unwrap());
+            let mut expected = Vec::new();
+            let mut push = |word: &[u8]| expected.push(String::from_utf8(word.to_vec()).unwrap());
             unicode_words(Folding::default().folded(&text), &mut push);
-            prop_assert_eq!(all(&text), want);
+            prop_assert_eq!(words_of(&text), expected);
         }
     }
 }

@@ -24,9 +24,9 @@ impl<'u> UrlParts<'u> {
     pub fn parse(url: &'u str) -> Option<UrlParts<'u>> {
         let host = url.find("://")? + 3;
         let path = host + url[host..].find('/')?;
-        let (before, query) = url.split_once('?').map_or((url, None), |(before, query)| (before, Some(query)));
-        let is_whole = path > host && path < before.len() && !url.contains('#');
-        is_whole.then(|| UrlParts { origin: &url[..path], path: &before[path..], query })
+        let (without_query, query) = url.split_once('?').map_or((url, None), |(before, query)| (before, Some(query)));
+        let is_whole = path > host && path < without_query.len() && !url.contains('#');
+        is_whole.then(|| UrlParts { origin: &url[..path], path: &without_query[path..], query })
     }
 
     /// Returns the host without its port.
@@ -84,20 +84,20 @@ pub fn with_separators(query: &str) -> impl Iterator<Item = (&str, &str)> {
 /// Returns the query without the pieces for which `is_dropped` returns true, or `None` if no other
 /// piece is left. A piece is dropped together with the separator after it, the last one with the
 /// separator before it.
-pub fn without(query: &str, is_dropped: impl Fn(&str) -> bool) -> Option<String> {
-    let (mut kept, mut pieces, mut ends_dropped) = (String::with_capacity(query.len()), 0, false);
+pub fn without_pieces(query: &str, is_dropped: impl Fn(&str) -> bool) -> Option<String> {
+    let (mut kept_query, mut pieces, mut ends_dropped) = (String::with_capacity(query.len()), 0, false);
     for (piece, separator) in with_separators(query) {
         ends_dropped = is_dropped(piece);
         if !ends_dropped {
             pieces += 1;
-            kept.push_str(piece);
-            kept.push_str(separator);
+            kept_query.push_str(piece);
+            kept_query.push_str(separator);
         }
     }
     if ends_dropped && pieces > 0 {
-        kept.pop();
+        kept_query.pop();
     }
-    (pieces > 0).then_some(kept)
+    (pieces > 0).then_some(kept_query)
 }
 
 #[cfg(test)]
@@ -112,14 +112,14 @@ mod tests {
         assert_eq!(parts("https://a.b/"), Some(("https://a.b", "a.b", "/", None)));
         assert_eq!(parts("http://[::1]/x?"), Some(("http://[::1]", "[::1]", "/x", Some(""))));
         assert_eq!(parts("http://[::1]:8080/x?a/b?c"), Some(("http://[::1]:8080", "[::1]", "/x", Some("a/b?c"))));
-        for none in ["a.b/c", "http://a.b", "http:///x", "http://a.b?x/y", "http://a.b/#x", ""] {
-            assert_eq!(parts(none), None, "{none}");
+        for malformed in ["a.b/c", "http://a.b", "http:///x", "http://a.b?x/y", "http://a.b/#x", ""] {
+            assert_eq!(parts(malformed), None, "{malformed}");
         }
     }
 
     #[test]
     fn removing_a_parameter_removes_one_separator() {
-        let without_s = |query| without(query, |piece| name(piece) == "s");
+        let without_s = |query| without_pieces(query, |piece| name(piece) == "s");
         for (query, left) in [
             ("s=1", None),
             ("s", None),
@@ -150,8 +150,8 @@ mod tests {
             let pieces = |query: &str| query.split(SEPARATORS).map(str::to_string).collect::<Vec<_>>();
             let mut left = pieces(&query);
             left.retain(|piece| name(piece) != "a");
-            let found = without(&query, |piece| name(piece) == "a");
-            prop_assert_eq!(found.map(|query| pieces(&query)), (!left.is_empty()).then_some(left));
+            let remaining_query = without_pieces(&query, |piece| name(piece) == "a");
+            prop_assert_eq!(remaining_query.map(|query| pieces(&query)), (!left.is_empty()).then_some(left));
         }
     }
 }

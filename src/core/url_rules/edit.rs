@@ -1,6 +1,6 @@
 //! Edits of URLs: the changes that rules make within their scopes.
 
-use super::address::{SEPARATORS, UrlParts, name, with_separators, without};
+use super::address::{SEPARATORS, UrlParts, name, with_separators, without_pieces};
 
 /// A change of one part of a URL. An edit of a URL without that part has no effect.
 ///
@@ -60,24 +60,24 @@ impl UrlEdit {
     /// Returns the edited URL, or `None` if it does not change.
     pub fn apply(&self, address: &UrlParts<'_>) -> Option<String> {
         let path = |path: &str| address.with_path(path);
-        let in_query = |with: &dyn Fn(&str) -> Option<String>| {
+        let edit_query = |edit: &dyn Fn(&str) -> Option<String>| {
             let query = address.query?;
-            let edited = with(query);
+            let edited_query = edit(query);
             // An unchanged URL is not edited, so it must not count as evidence.
-            (edited.as_deref() != Some(query)).then(|| address.with_query(edited.as_deref()))
+            (edited_query.as_deref() != Some(query)).then(|| address.with_query(edited_query.as_deref()))
         };
         match self {
-            UrlEdit::Order => in_query(&|query| Some(sorted(query))),
+            UrlEdit::Order => edit_query(&|query| Some(sorted(query))),
             UrlEdit::Parameters(names) => {
-                in_query(&|query| without(query, |piece| names.iter().any(|own| own == name(piece))))
+                edit_query(&|query| without_pieces(query, |piece| names.iter().any(|own| own == name(piece))))
             }
-            UrlEdit::Default(of) => in_query(&|query| without(query, |piece| piece == of)),
-            UrlEdit::Value(from, to) => in_query(&|query| {
+            UrlEdit::Default(of) => edit_query(&|query| without_pieces(query, |piece| piece == of)),
+            UrlEdit::Value(from, to) => edit_query(&|query| {
                 Some(map_pieces(query, |piece| if piece == from { to.clone() } else { piece.to_string() }))
             }),
-            UrlEdit::Case(Some(of)) => in_query(&|query| {
+            UrlEdit::Case(Some(parameter)) => edit_query(&|query| {
                 Some(map_pieces(query, |piece| match piece.split_once('=') {
-                    Some((name, value)) if name == of => format!("{name}={}", lower(value)),
+                    Some((name, value)) if name == parameter => format!("{name}={}", lower(value)),
                     _ => piece.to_string(),
                 }))
             }),
@@ -100,8 +100,8 @@ impl UrlEdit {
             UrlEdit::Tail(head) => address.path.strip_prefix(head.as_str())?.starts_with('/').then(|| path(head)),
             UrlEdit::Segment(before, after) => without_id(address.path, before, after).map(|left| path(&left)),
             UrlEdit::Template(from, to) => {
-                let (target, (before, after)) = (address.target(), from.split_once('*')?);
-                let value = target.strip_prefix(before)?.strip_suffix(after)?;
+                let (target, (prefix, suffix)) = (address.target(), from.split_once('*')?);
+                let value = target.strip_prefix(prefix)?.strip_suffix(suffix)?;
                 // Without this test a template would match all URLs with this prefix and suffix.
                 is_name(value).then(|| format!("{}{}", address.origin, to.replacen('*', value, 1)))
             }
@@ -169,8 +169,8 @@ impl UrlEdit {
             "path-end" => UrlEdit::End(from, to),
             "path-tail" => UrlEdit::Tail(to),
             "path-id" => {
-                let (before, after) = pattern.strip_prefix('/')?.split_once('*')?;
-                UrlEdit::Segment(before.to_string(), after.to_string())
+                let (prefix, suffix) = pattern.strip_prefix('/')?.split_once('*')?;
+                UrlEdit::Segment(prefix.to_string(), suffix.to_string())
             }
             "template" => UrlEdit::Template(from, to),
             "page" => UrlEdit::Page(to),
@@ -188,11 +188,11 @@ pub fn is_name(text: &str) -> bool {
 /// Converts a text to lower case, except the escapes `%XX`.
 fn lower(text: &str) -> String {
     let mut escaped = 0;
-    let each = |character: char| {
+    let lower_character = |character: char| {
         escaped = if character == '%' { 3_u32 } else { escaped.saturating_sub(1) };
         if escaped > 0 { character } else { character.to_ascii_lowercase() }
     };
-    text.chars().map(each).collect()
+    text.chars().map(lower_character).collect()
 }
 
 /// Sorts the pieces of a query, and leaves the separators in their places.
@@ -203,10 +203,10 @@ fn sorted(query: &str) -> String {
     map_pieces(query, |_| pieces.next().unwrap_or_default().to_string())
 }
 
-fn map_pieces(query: &str, mut with: impl FnMut(&str) -> String) -> String {
+fn map_pieces(query: &str, mut convert: impl FnMut(&str) -> String) -> String {
     let mut mapped = String::with_capacity(query.len());
     for (piece, separator) in with_separators(query) {
-        mapped.push_str(&with(piece));
+        mapped.push_str(&convert(piece));
         mapped.push_str(separator);
     }
     mapped
@@ -219,13 +219,13 @@ fn without_path_parameter(path: &str, name: &str) -> Option<String> {
     Some(format!("{}{}", &path[..start], &path[end..]))
 }
 
-/// Returns the path without its first segment that is an id between `before` and `after`. The last
+/// Returns the path without its first segment that is an id between `prefix` and `suffix`. The last
 /// segment is never removed.
-fn without_id(path: &str, before: &str, after: &str) -> Option<String> {
+fn without_id(path: &str, prefix: &str, suffix: &str) -> Option<String> {
     let mut start = 0;
     loop {
         let end = start + 1 + path[start + 1..].find('/')?;
-        let id = path[start + 1..end].strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+        let id = path[start + 1..end].strip_prefix(prefix).and_then(|rest| rest.strip_suffix(suffix));
         if id.is_some_and(is_id) {
             return Some(format!("{}{}", &path[..start], &path[end..]));
         }
@@ -267,7 +267,7 @@ pub(super) mod tests {
 
     #[test]
     fn each_kind_of_edit_changes_its_part() {
-        for (kind, pattern, replacement, url, edited) in [
+        for (kind, pattern, replacement, url, expected) in [
             ("order", "", "", "/?b=1;a=2&c", Some("/?a=2;b=1&c")),
             ("order", "", "", "/?a=1&b=2", None),
             ("parameter", "a&b", "", "/?b=1&c=1&a", Some("/?c=1")),
@@ -301,10 +301,10 @@ pub(super) mod tests {
         ] {
             let url = format!("http://x.y{url}");
             let edit = UrlEdit::parse(kind, pattern, replacement).unwrap();
-            let found = edit.apply(&UrlParts::parse(&url).unwrap());
-            let edited = edited
+            let actual = edit.apply(&UrlParts::parse(&url).unwrap());
+            let expected_urls = expected
                 .map(|edited| if edited.starts_with('/') { format!("http://x.y{edited}") } else { edited.into() });
-            assert_eq!(found, edited, "{kind} {pattern} of {url}");
+            assert_eq!(actual, expected_urls, "{kind} {pattern} of {url}");
         }
     }
 
@@ -326,9 +326,9 @@ pub(super) mod tests {
         ) {
             let (kind, pattern, replacement) = EDITS[edit];
             let edit = UrlEdit::parse(kind, pattern, replacement).unwrap();
-            if let Some(edited) = edit.apply(&UrlParts::parse(&url).unwrap()) {
-                prop_assert!(UrlParts::parse(&edited).is_some(), "{}", edited);
-                prop_assert_ne!(edited, url);
+            if let Some(edited_url) = edit.apply(&UrlParts::parse(&url).unwrap()) {
+                prop_assert!(UrlParts::parse(&edited_url).is_some(), "{}", edited_url);
+                prop_assert_ne!(edited_url, url);
             }
         }
     }

@@ -44,7 +44,7 @@ pub struct EditTally {
     pub clusters_with_target: u64,
     /// Number of pages that violations are compared with. A single page that lost its copies is
     /// counted once, however many violations it causes.
-    pub against: u64,
+    pub contradicting_pages: u64,
     last_against: Option<usize>,
     first: Option<u32>,
     first_with_target: Option<u32>,
@@ -56,8 +56,8 @@ impl EditCounts {
     }
 
     /// Returns the sum of both halves.
-    pub fn sum(of: &[EditCounts; 2]) -> EditCounts {
-        let [a, b] = of;
+    pub fn sum(halves: &[EditCounts; 2]) -> EditCounts {
+        let [a, b] = halves;
         EditCounts { support: a.support + b.support, violations: a.violations + b.violations }
     }
 
@@ -72,7 +72,7 @@ impl EditTally {
         self.halves[pair.half].add(pair.agrees);
         self.url_halves[pair.url_half].add(pair.agrees);
         if !pair.agrees && self.last_against.replace(pair.other) != Some(pair.other) {
-            self.against += 1;
+            self.contradicting_pages += 1;
         }
         if pair.agrees {
             let count = |first: &mut Option<u32>, number: &mut u64| match *first {
@@ -124,11 +124,11 @@ impl DomainPages<'_> {
     /// # Cost
     /// One edit a page, and a sort of the pages that change.
     fn pairs(&self, edit: &UrlEdit) -> Vec<Pair> {
-        let edited = |(page, row): (usize, &DomainPage)| Some((edit.apply(&UrlParts::parse(&row.url)?)?, page));
-        let mut edited: Vec<(String, usize)> = self.pages.iter().enumerate().filter_map(edited).collect();
-        edited.sort_unstable();
+        let edited_url = |(page, row): (usize, &DomainPage)| Some((edit.apply(&UrlParts::parse(&row.url)?)?, page));
+        let mut edited_urls: Vec<(String, usize)> = self.pages.iter().enumerate().filter_map(edited_url).collect();
+        edited_urls.sort_unstable();
         let mut pairs = Vec::new();
-        for group in edited.chunk_by(|x, y| x.0 == y.0) {
+        for group in edited_urls.chunk_by(|x, y| x.0 == y.0) {
             let target = self.at(&group[0].0);
             let other = target.unwrap_or_else(|| self.most_frequent(group));
             let cluster = self.pages[other].cluster;
@@ -156,50 +156,50 @@ impl DomainPages<'_> {
     }
 
     /// Returns the evidence for an edit by scope, in ascending order of scopes, or none if fewer
-    /// than `least` pages support it in each scope. A pair of two edited pages counts if both are
-    /// in the scope.
+    /// than `min_pairs` pages support it in each scope. A pair of two edited pages counts if both
+    /// are in the scope.
     ///
     /// # Cost
     /// The cost of `DomainPages::pairs`, and a dozen scopes for each pair that supports the edit.
     /// If the support is enough in some scope, also a dozen for each other pair.
-    pub fn evidence(&self, edit: &UrlEdit, least: u64) -> Vec<(SiteScope, EditTally)> {
+    pub fn evidence(&self, edit: &UrlEdit, min_pairs: u64) -> Vec<(SiteScope, EditTally)> {
         let pairs = self.pairs(edit);
-        let (supporting, against): (Vec<&Pair>, Vec<&Pair>) = pairs.iter().partition(|pair| pair.agrees);
-        if (supporting.len() as u64) < least {
+        let (supporting, contradicting): (Vec<&Pair>, Vec<&Pair>) = pairs.iter().partition(|pair| pair.agrees);
+        if (supporting.len() as u64) < min_pairs {
             return Vec::new();
         }
-        let mut found: HashMap<SiteScope, EditTally> = HashMap::new();
-        let add = |pair: &Pair, found: &mut HashMap<SiteScope, EditTally>| {
-            self.scopes(pair).into_iter().for_each(|scope| found.entry(scope).or_default().add(pair));
+        let mut tallies: HashMap<SiteScope, EditTally> = HashMap::new();
+        let add = |pair: &Pair, tallies: &mut HashMap<SiteScope, EditTally>| {
+            self.scopes(pair).into_iter().for_each(|scope| tallies.entry(scope).or_default().add(pair));
         };
-        supporting.into_iter().for_each(|pair| add(pair, &mut found));
-        if least > 0 && found.values().all(|tally| EditCounts::sum(&tally.halves).support < least) {
+        supporting.into_iter().for_each(|pair| add(pair, &mut tallies));
+        if min_pairs > 0 && tallies.values().all(|tally| EditCounts::sum(&tally.halves).support < min_pairs) {
             return Vec::new();
         }
-        against.into_iter().for_each(|pair| add(pair, &mut found));
-        let mut found: Vec<(SiteScope, EditTally)> = found.into_iter().collect();
-        found.sort_unstable_by(|x, y| x.0.cmp(&y.0));
-        found
+        contradicting.into_iter().for_each(|pair| add(pair, &mut tallies));
+        let mut sorted_tallies: Vec<(SiteScope, EditTally)> = tallies.into_iter().collect();
+        sorted_tallies.sort_unstable_by(|x, y| x.0.cmp(&y.0));
+        sorted_tallies
     }
 
     /// Returns the scopes that contain a pair.
     fn scopes(&self, pair: &Pair) -> Vec<SiteScope> {
-        let of = |page: usize| {
+        let scopes_of = |page: usize| {
             let address = UrlParts::parse(&self.pages[page].url).expect("an edited URL has parts");
             SiteScope::all_of(&address, self.domain)
         };
-        let mut scopes = of(pair.page);
+        let mut scopes = scopes_of(pair.page);
         if !pair.has_target {
-            let others = of(pair.other);
-            scopes.retain(|scope| others.contains(scope));
+            let other_scopes = scopes_of(pair.other);
+            scopes.retain(|scope| other_scopes.contains(scope));
         }
         scopes
     }
 }
 
 /// Returns the half that a number belongs to: 0 to learn from, 1 to verify.
-pub(super) fn half(of: u64) -> usize {
-    (xxhash_rust::xxh3::xxh3_64(&of.to_le_bytes()) & 1) as usize
+pub(super) fn half(number: u64) -> usize {
+    (xxhash_rust::xxh3::xxh3_64(&number.to_le_bytes()) & 1) as usize
 }
 
 /// Maximum number of trials that are summed. A larger number is reduced to this one with the same
@@ -258,40 +258,40 @@ mod tests {
     #[test]
     fn bounds_are_those_of_clopper_and_pearson() {
         // From tables of the exact interval: 7 of 10, 29 of 29, 97 of 100, 72 of 72.
-        let found = [lower_bound(3, 10), lower_bound(0, 29), lower_bound(3, 100), lower_bound(0, 72)];
-        assert_eq!(found, [3475, 8805, 9148, 9500]);
+        let bounds = [lower_bound(3, 10), lower_bound(0, 29), lower_bound(3, 100), lower_bound(0, 72)];
+        assert_eq!(bounds, [3475, 8805, 9148, 9500]);
         // Many trials give about the bound of a thousand trials, and never a higher one.
         assert_eq!(lower_bound(50, 5000), lower_bound(10, 1000));
         assert!(lower_bound(1, 1_000_000) >= lower_bound(1, 1000));
     }
 
     /// Searches all pairs of pages that are rewritten to one URL, one by one.
-    fn plainly(of: &DomainPages<'_>, edit: &UrlEdit) -> BTreeMap<String, EditCounts> {
-        let edited = |page: &DomainPage| edit.apply(&UrlParts::parse(&page.url).unwrap());
+    fn plainly(domain_pages: &DomainPages<'_>, edit: &UrlEdit) -> BTreeMap<String, EditCounts> {
+        let edited_url = |page: &DomainPage| edit.apply(&UrlParts::parse(&page.url).unwrap());
         let mut groups: BTreeMap<String, Vec<&DomainPage>> = BTreeMap::new();
-        for page in of.pages {
-            groups.entry(edited(page).unwrap_or_default()).or_default().push(page);
+        for page in domain_pages.pages {
+            groups.entry(edited_url(page).unwrap_or_default()).or_default().push(page);
         }
         groups.remove("");
-        let mut found: BTreeMap<String, EditCounts> = BTreeMap::new();
+        let mut counts: BTreeMap<String, EditCounts> = BTreeMap::new();
         for (url, group) in groups {
             let size = |cluster: u32| group.iter().filter(|page| page.cluster == cluster).count();
-            let target = of.pages.iter().find(|page| page.url == url);
+            let target = domain_pages.pages.iter().find(|page| page.url == url);
             let largest = group.iter().map(|page| size(page.cluster)).max().unwrap();
             let other = target.unwrap_or_else(|| group.iter().find(|page| size(page.cluster) == largest).unwrap());
             for page in group.iter().filter(|page| page.url != other.url) {
-                for scope in SiteScope::all_of(&UrlParts::parse(&page.url).unwrap(), of.domain) {
+                for scope in SiteScope::all_of(&UrlParts::parse(&page.url).unwrap(), domain_pages.domain) {
                     let holds_other = scope.holds(&UrlParts::parse(&other.url).unwrap());
                     let lists_other =
-                        SiteScope::all_of(&UrlParts::parse(&other.url).unwrap(), of.domain).contains(&scope);
+                        SiteScope::all_of(&UrlParts::parse(&other.url).unwrap(), domain_pages.domain).contains(&scope);
                     assert!(holds_other || !lists_other);
                     if target.is_some() || lists_other {
-                        found.entry(scope.to_string()).or_default().add(page.cluster == other.cluster);
+                        counts.entry(scope.to_string()).or_default().add(page.cluster == other.cluster);
                     }
                 }
             }
         }
-        found
+        counts
     }
 
     proptest! {
@@ -309,10 +309,10 @@ mod tests {
                 UrlEdit::Part("/x/".into(), "/".into()),
             ];
             let edit = edits[edit].clone();
-            let found = site.evidence(&edit, 0).into_iter();
-            let found: BTreeMap<String, EditCounts> =
-                found.map(|(scope, tally)| (scope.to_string(), EditCounts::sum(&tally.halves))).collect();
-            prop_assert_eq!(found, plainly(&site, &edit));
+            let evidence = site.evidence(&edit, 0).into_iter();
+            let actual: BTreeMap<String, EditCounts> =
+                evidence.map(|(scope, tally)| (scope.to_string(), EditCounts::sum(&tally.halves))).collect();
+            prop_assert_eq!(actual, plainly(&site, &edit));
         }
     }
 }

@@ -71,39 +71,40 @@ const CONTRADICTION: u64 = 3;
 pub fn learn(domain: &str, mut pages: Vec<DomainPage>, required: &EvidenceThreshold) -> Vec<Rule> {
     pages.sort_unstable();
     pages.dedup_by(|x, y| x.url == y.url);
-    let least =
+    let min_pairs =
         (required.support..).find(|&n| lower_bound(0, n) >= required.bound.min(9_900)).expect("bounds approach 1");
     let mut rules = Vec::new();
     let mut try_out = |edits: Vec<UrlEdit>, pages: &mut Vec<DomainPage>| {
-        let before = rules.len();
+        let previous_count = rules.len();
         for edit in edits {
-            let evidence = DomainPages { domain, pages }.evidence(&edit, least);
-            for (scope, [learned, verified]) in accepted(&edit, &evidence, required) {
+            let evidence = DomainPages { domain, pages }.evidence(&edit, min_pairs);
+            for (scope, [learned_counts, verified]) in accepted(&edit, &evidence, required) {
                 let edit = edit.clone();
-                let mut rule = Rule { domain: domain.to_string(), scope, edit, learned, verified, saved: 0 };
+                let mut rule =
+                    Rule { domain: domain.to_string(), scope, edit, learned: learned_counts, verified, saved: 0 };
                 rule.saved = apply(&rule, pages);
                 rules.push(rule);
             }
         }
-        rules.len() > before
+        rules.len() > previous_count
     };
     for _ in 0..ROUNDS {
-        if !try_out(candidates(&pages, least), &mut pages) {
+        if !try_out(candidates(&pages, min_pairs), &mut pages) {
             break;
         }
     }
     // Finally, clusters that no part of their URLs explains, for example if a folder was removed
     // and every URL in it returns one page.
-    try_out(large_clusters(&pages, least), &mut pages);
+    try_out(large_clusters(&pages, min_pairs), &mut pages);
     rules
 }
 
 /// Returns edits that rewrite any URL to one page of a trivial cluster, for clusters with more than
-/// `least` pages, the largest first.
-fn large_clusters(pages: &[DomainPage], least: u64) -> Vec<UrlEdit> {
+/// `min_size` pages, the largest first.
+fn large_clusters(pages: &[DomainPage], min_size: u64) -> Vec<UrlEdit> {
     let mut order: Vec<&DomainPage> = pages.iter().filter(|page| page.is_page).collect();
     order.sort_unstable_by_key(|page| (page.cluster, page.skipped, page.url.len(), &page.url));
-    let clusters = order.chunk_by(|x, y| x.cluster == y.cluster).filter(|cluster| cluster.len() as u64 > least);
+    let clusters = order.chunk_by(|x, y| x.cluster == y.cluster).filter(|cluster| cluster.len() as u64 > min_size);
     let mut clusters: Vec<&[&DomainPage]> = clusters.collect();
     clusters.sort_by_key(|cluster| Reverse(cluster.len()));
     clusters.truncate(CANDIDATES);
@@ -114,15 +115,16 @@ fn large_clusters(pages: &[DomainPage], least: u64) -> Vec<UrlEdit> {
 /// page. Returns the number of pages dropped in favour of other pages.
 fn apply(rule: &Rule, pages: &mut Vec<DomainPage>) -> u64 {
     // The page that had the URL before the rule comes first, and stays.
-    let mut changed: Vec<(DomainPage, bool)> = std::mem::take(pages).into_iter().map(|page| (page, false)).collect();
-    for (page, is_changed) in &mut changed {
+    let mut pages_and_changes: Vec<(DomainPage, bool)> =
+        std::mem::take(pages).into_iter().map(|page| (page, false)).collect();
+    for (page, is_changed) in &mut pages_and_changes {
         if let Some(url) = rule.rewrite(&page.url) {
             (page.url, *is_changed) = (url, true);
         }
     }
-    changed.sort_unstable_by(|x, y| (&x.0.url, x.1, x.0.cluster).cmp(&(&y.0.url, y.1, y.0.cluster)));
+    pages_and_changes.sort_unstable_by(|x, y| (&x.0.url, x.1, x.0.cluster).cmp(&(&y.0.url, y.1, y.0.cluster)));
     let mut saved = 0;
-    changed.dedup_by(|(next, _), (page, _)| {
+    pages_and_changes.dedup_by(|(next, _), (page, _)| {
         let is_same = next.url == page.url;
         if is_same {
             saved += u64::from(page.is_page && next.is_page);
@@ -131,15 +133,15 @@ fn apply(rule: &Rule, pages: &mut Vec<DomainPage>) -> u64 {
         }
         is_same
     });
-    pages.extend(changed.into_iter().map(|row| row.0));
+    pages.extend(pages_and_changes.into_iter().map(|row| row.0));
     saved
 }
 
 /// Counts of the pairs that propose an edit.
 #[derive(Debug, Clone, Copy, Default)]
-struct Proposed {
+struct Proposal {
     /// Number of pairs in all clusters.
-    all: u64,
+    total: u64,
     /// Cluster that proposed the edit first, of any half, and in `in_first` the number of its
     /// pairs.
     cluster: u32,
@@ -150,12 +152,12 @@ struct Proposed {
     learned_clusters: u32,
 }
 
-impl Proposed {
+impl Proposal {
     fn add(&mut self, cluster: u32) {
-        if self.all == 0 {
+        if self.total == 0 {
             self.cluster = cluster;
         }
-        self.all += 1;
+        self.total += 1;
         self.in_first += u64::from(cluster == self.cluster);
         if half(u64::from(cluster)) == 0 {
             if self.learned_clusters == 0 {
@@ -169,22 +171,22 @@ impl Proposed {
 
 /// Returns the edits that enough pairs of copies propose, those of the most pairs first. A page
 /// that supports an edit is in two pairs, or in none if its cluster is large. Therefore a quarter
-/// of the `least` support is required.
-fn candidates(pages: &[DomainPage], least: u64) -> Vec<UrlEdit> {
+/// of the `min_pairs` support is required.
+fn candidates(pages: &[DomainPage], min_pairs: u64) -> Vec<UrlEdit> {
     let mut order: Vec<usize> = (0..pages.len()).collect();
     let key = |&page: &usize| (pages[page].cluster, pages[page].url.len(), page);
     order.sort_unstable_by_key(key);
-    let mut proposed: HashMap<UrlEdit, Proposed> = HashMap::new();
+    let mut proposed: HashMap<UrlEdit, Proposal> = HashMap::new();
     let mut add = |from: &DomainPage, to: &DomainPage| {
         let parsed = UrlParts::parse(&from.url).zip(UrlParts::parse(&to.url));
         for edit in parsed.into_iter().flat_map(|(from, to)| propose(&from, &to)) {
             proposed.entry(edit).or_default().add(from.cluster);
         }
         // Most edits that were proposed once so far are never proposed again.
-        let mut least = 1;
+        let mut min_count = 1;
         while proposed.len() > PROPOSALS {
-            least += 1;
-            proposed.retain(|_, row| row.all >= least);
+            min_count += 1;
+            proposed.retain(|_, row| row.total >= min_count);
         }
     };
     for cluster in order.chunk_by(|&x, &y| pages[x].cluster == pages[y].cluster) {
@@ -200,9 +202,9 @@ fn candidates(pages: &[DomainPage], least: u64) -> Vec<UrlEdit> {
             if a.url.len() < b.url.len() { add(b, a) } else { add(a, b) }
         }
     }
-    let is_enough = |row: &Proposed| {
-        let enough = least.div_ceil(4);
-        row.all >= enough && (row.learned_clusters > 1 || row.in_first >= enough)
+    let is_enough = |row: &Proposal| {
+        let enough = min_pairs.div_ceil(4);
+        row.total >= enough && (row.learned_clusters > 1 || row.in_first >= enough)
     };
     // If two hosts replace each other, the one with more pages that stay, or else the shorter one,
     // is the target.
@@ -217,21 +219,21 @@ fn candidates(pages: &[DomainPage], least: u64) -> Vec<UrlEdit> {
         }
         _ => false,
     };
-    let mut found: Vec<(UrlEdit, Proposed)> = Vec::new();
+    let mut proposals: Vec<(UrlEdit, Proposal)> = Vec::new();
     for (edit, row) in &proposed {
         if is_enough(row) && !is_backward(edit) {
-            found.push((edit.clone(), *row));
+            proposals.push((edit.clone(), *row));
         }
     }
-    found.sort_unstable_by(|x, y| y.1.all.cmp(&x.1.all).then_with(|| x.0.cmp(&y.0)));
-    found.truncate(CANDIDATES);
-    found.into_iter().map(|row| row.0).collect()
+    proposals.sort_unstable_by(|x, y| y.1.total.cmp(&x.1.total).then_with(|| x.0.cmp(&y.0)));
+    proposals.truncate(CANDIDATES);
+    proposals.into_iter().map(|row| row.0).collect()
 }
 
 /// True if the evidence contradicts a rule in a part of its scope.
 fn is_contradicted(tally: &EditTally) -> bool {
     let EditCounts { support, violations } = EditCounts::sum(&tally.halves);
-    tally.against >= CONTRADICTION && violations > support
+    tally.contradicting_pages >= CONTRADICTION && violations > support
 }
 
 /// Returns the most general scopes for which the evidence is enough, with the evidence of both
@@ -246,14 +248,14 @@ fn accepted(
     let mut enough: Vec<(&SiteScope, [EditCounts; 2])> =
         evidence.iter().filter_map(|(scope, tally)| Some((scope, enough(edit, scope, tally, required)?))).collect();
     enough.sort_by_key(|row| row.0.specificity());
-    let mut found: Vec<(SiteScope, [EditCounts; 2])> = Vec::new();
+    let mut accepted_scopes: Vec<(SiteScope, [EditCounts; 2])> = Vec::new();
     for (scope, halves) in enough {
-        let is_covered = found.iter().any(|row| row.0.contains(scope));
+        let is_covered = accepted_scopes.iter().any(|row| row.0.contains(scope));
         if !is_covered && !contradicted.iter().any(|part| scope.contains(part)) {
-            found.push((scope.clone(), halves));
+            accepted_scopes.push((scope.clone(), halves));
         }
     }
-    found
+    accepted_scopes
 }
 
 /// Returns the evidence of both halves if it is enough.
@@ -263,22 +265,22 @@ fn enough(
     tally: &EditTally,
     required: &EvidenceThreshold,
 ) -> Option<[EditCounts; 2]> {
-    let all = EditCounts::sum(&tally.halves);
-    if all.support < required.support || all.bound() < required.bound {
+    let total = EditCounts::sum(&tally.halves);
+    if total.support < required.support || total.bound() < required.bound {
         return None;
     }
     let holds = |half: &EditCounts| {
         half.support > 0 && half.support * 10_000 >= u64::from(required.bound) * (half.support + half.violations)
     };
-    let [of_clusters, of_urls] = [&tally.halves, &tally.url_halves].map(|halves| halves.iter().all(holds));
-    if of_clusters && tally.clusters > 1 && tally.clusters_with_target > 1 {
+    let [holds_by_cluster, holds_by_url] = [&tally.halves, &tally.url_halves].map(|halves| halves.iter().all(holds));
+    if holds_by_cluster && tally.clusters > 1 && tally.clusters_with_target > 1 {
         return Some(tally.halves);
     }
     // One page under all values of a parameter or below a path, such as a form to log in. All URLs
     // are of one cluster, so the halves are those of the URLs.
-    let is_one_page = tally.clusters == 1 && tally.clusters_with_target == 1 && all.violations == 0;
+    let is_one_page = tally.clusters == 1 && tally.clusters_with_target == 1 && total.violations == 0;
     let is_general = matches!(edit, UrlEdit::Page(_)) || matches!(scope.paths, Paths::Is(_));
-    (is_one_page && of_urls && is_general).then_some(tally.url_halves)
+    (is_one_page && holds_by_url && is_general).then_some(tally.url_halves)
 }
 
 #[cfg(test)]
@@ -337,12 +339,12 @@ mod tests {
 
     #[test]
     fn parameters_that_occur_together_and_host_aliases_are_detected() {
-        let of_www = |page: DomainPage| DomainPage { url: page.url.replace("//", "//www."), ..page };
+        let with_www = |page: DomainPage| DomainPage { url: page.url.replace("//", "//www."), ..page };
         let mut pages = site((0..200).map(|n| (format!("/p/{n}"), n)));
         pages.extend(
-            site((0..100).map(|n| (format!("/p/{n}?utm_source=a{n}&utm_medium=b"), n))).into_iter().map(of_www),
+            site((0..100).map(|n| (format!("/p/{n}?utm_source=a{n}&utm_medium=b"), n))).into_iter().map(with_www),
         );
-        pages.extend(site((0..100).map(|n| (format!("/p/{n}"), n))).into_iter().map(of_www));
+        pages.extend(site((0..100).map(|n| (format!("/p/{n}"), n))).into_iter().map(with_www));
         let rules = learn("a.example", pages, &REQUIRED);
         let expected = [
             "*.a.example/* parameter utm_medium&utm_source",
@@ -359,34 +361,34 @@ mod tests {
             pages.chain((1..n).map(|n| (format!("/p/{n}?next=1"), n)))
         };
         assert_eq!(texts(&learn("a.example", site(forms(80)), &REQUIRED)), ["a.example/login parameter next"]);
-        let others = (1..80).map(|n| (format!("/p/{n}"), 100 + n));
-        let found = learn("a.example", site(forms(80).chain(others)), &REQUIRED);
-        assert_eq!(texts(&found), ["a.example/login parameter next"]);
+        let other_pages = (1..80).map(|n| (format!("/p/{n}"), 100 + n));
+        let rules = learn("a.example", site(forms(80).chain(other_pages)), &REQUIRED);
+        assert_eq!(texts(&rules), ["a.example/login parameter next"]);
         assert!(learn("a.example", site(forms(30)), &REQUIRED).is_empty());
     }
 
     #[test]
     fn a_folder_without_any_other_page_is_one_page() {
-        let nothing = |n: u32| (0..n).map(|n| (format!("/old/{}/{n}.html", n % 7), 0));
-        let others = (1..80).map(|n| (format!("/p/{n}"), n));
-        let found = learn("a.example", site(nothing(80).chain(others.clone())), &REQUIRED);
-        assert_eq!(texts(&found), ["a.example/old/* page * http://a.example/old/0/0.html"]);
-        assert_eq!(found[0].saved, 79);
+        let single_page = |n: u32| (0..n).map(|n| (format!("/old/{}/{n}.html", n % 7), 0));
+        let other_pages = (1..80).map(|n| (format!("/p/{n}"), n));
+        let rules = learn("a.example", site(single_page(80).chain(other_pages.clone())), &REQUIRED);
+        assert_eq!(texts(&rules), ["a.example/old/* page * http://a.example/old/0/0.html"]);
+        assert_eq!(rules[0].saved, 79);
         // A page below the folder, and too few pages.
         let page = [("/old/3/a.html".to_string(), 99)];
-        assert!(learn("a.example", site(nothing(80).chain(others.clone()).chain(page)), &REQUIRED).is_empty());
-        assert!(learn("a.example", site(nothing(60).chain(others)), &REQUIRED).is_empty());
+        assert!(learn("a.example", site(single_page(80).chain(other_pages.clone()).chain(page)), &REQUIRED).is_empty());
+        assert!(learn("a.example", site(single_page(60).chain(other_pages)), &REQUIRED).is_empty());
         // A parameter that determines the page, whatever the path is.
         let edits = (0..80).map(|n| (format!("/p/{n}?action=edit"), 0));
-        let found = learn("a.example", site(edits.chain((1..80).map(|n| (format!("/p/{n}"), n)))), &REQUIRED);
-        assert_eq!(texts(&found), ["*.a.example/*?action=edit page * http://a.example/p/0?action=edit"]);
+        let rules = learn("a.example", site(edits.chain((1..80).map(|n| (format!("/p/{n}"), n)))), &REQUIRED);
+        assert_eq!(texts(&rules), ["*.a.example/*?action=edit page * http://a.example/p/0?action=edit"]);
     }
 
     #[test]
     fn permanently_redirecting_urls_are_evidence_for_rules_but_save_no_page() {
         let mut pages = site((0..100).map(|n| (format!("/x?id={n}"), n)));
-        let of_redirect = |page: DomainPage| DomainPage { skipped: true, is_page: false, ..page };
-        pages.extend(site((0..100).map(|n| (format!("/x?id={n}&ref={}", n * 7919), n))).into_iter().map(of_redirect));
+        let as_redirect = |page: DomainPage| DomainPage { skipped: true, is_page: false, ..page };
+        pages.extend(site((0..100).map(|n| (format!("/x?id={n}&ref={}", n * 7919), n))).into_iter().map(as_redirect));
         let rules = learn("a.example", pages, &REQUIRED);
         assert_eq!(texts(&rules), ["*.a.example/* parameter ref"]);
         assert_eq!((rules[0].counts(), rules[0].saved), (EditCounts { support: 100, violations: 0 }, 0));
@@ -424,10 +426,10 @@ mod tests {
             prop_assert_eq!(&rules, &learn("a.example", shuffled, &lax));
             // No evidence contradicts any rule, so no two texts are rewritten to one URL.
             let rules = Rules::new(rules);
-            let mut of_url: HashMap<String, u32> = HashMap::new();
+            let mut cluster_of_url: HashMap<String, u32> = HashMap::new();
             for page in &pages {
                 let url = rules.rewrite(&page.url).map_or(page.url.clone(), |row| row.0);
-                prop_assert_eq!(*of_url.entry(url).or_insert(page.cluster), page.cluster);
+                prop_assert_eq!(*cluster_of_url.entry(url).or_insert(page.cluster), page.cluster);
             }
         }
     }

@@ -8,9 +8,9 @@ use super::edit::{SHORTEST_ID, Slash, UrlEdit, is_id, is_name};
 
 /// Maximum number of parameters in which URLs may differ. If more differ, the difference is no
 /// evidence about any of them.
-const MOST_PARAMETERS: usize = 8;
+const MAX_PARAMETERS: usize = 8;
 /// Maximum number of segments of a path that an edit replaces, and of segments that it inserts.
-const MOST_SEGMENTS: usize = 2;
+const MAX_SEGMENTS: usize = 2;
 
 /// Proposes edits for the parts in which two URLs differ, from the first to the second. Edits that
 /// drop a parameter are proposed for parameters of either URL.
@@ -59,11 +59,11 @@ fn of_paths(from: &str, to: &str, edits: &mut Vec<UrlEdit>) {
         edits.push(UrlEdit::Part("//".into(), "/".into()));
     }
     let [a, b] = [from, to].map(|path| path[1..].split('/').collect::<Vec<_>>());
-    let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    let common_start = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
     let shorter = a.len().min(b.len());
-    let same_end = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count().min(shorter - same);
-    let [middle, other] = [&a, &b].map(|segments| &segments[same..segments.len() - same_end]);
-    if (1..=MOST_SEGMENTS).contains(&middle.len()) && other.len() <= MOST_SEGMENTS {
+    let same_end = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count().min(shorter - common_start);
+    let [middle, other] = [&a, &b].map(|segments| &segments[common_start..segments.len() - same_end]);
+    if (1..=MAX_SEGMENTS).contains(&middle.len()) && other.len() <= MAX_SEGMENTS {
         let [from, to] = [middle, other].map(|segments| segments.iter().map(|segment| format!("/{segment}")).collect());
         edits.push(match same_end {
             0 => UrlEdit::End(from, to),
@@ -74,8 +74,12 @@ fn of_paths(from: &str, to: &str, edits: &mut Vec<UrlEdit>) {
         edits.extend(id_between(middle[0]).map(|(before, after)| UrlEdit::Segment(before, after)));
     }
     // The part after a script, or after any path that is a page itself.
-    if same_end == 0 && same > 0 && a.len() > same && (b.len() == same || a[same - 1].contains('.')) {
-        edits.push(UrlEdit::Tail(format!("/{}", a[..same].join("/"))));
+    if same_end == 0
+        && common_start > 0
+        && a.len() > common_start
+        && (b.len() == common_start || a[common_start - 1].contains('.'))
+    {
+        edits.push(UrlEdit::Tail(format!("/{}", a[..common_start].join("/"))));
     }
 }
 
@@ -89,9 +93,9 @@ fn has_long_id(piece: &str) -> bool {
 fn id_between(segment: &str) -> Option<(String, String)> {
     let is_other = |character: char| !character.is_ascii_alphanumeric();
     let id = segment.split(is_other).find(|part| is_id(part) && part.bytes().any(|byte| byte.is_ascii_digit()))?;
-    let (before, after) = segment.split_once(id)?;
+    let (prefix, suffix) = segment.split_once(id)?;
     // An id with a name before it may be short; an id without a name must be long.
-    (id.len() >= 2 * SHORTEST_ID || !before.is_empty()).then(|| (before.to_string(), after.to_string()))
+    (id.len() >= 2 * SHORTEST_ID || !prefix.is_empty()).then(|| (prefix.to_string(), suffix.to_string()))
 }
 
 /// Returns the template edit of two targets that have exactly one name or number in common, in
@@ -123,15 +127,15 @@ fn of_queries(from: &UrlParts<'_>, to: &UrlParts<'_>, edits: &mut Vec<UrlEdit>) 
         edits.push(UrlEdit::Order);
         return;
     }
-    let only = |own: &[&str], other: &[&str]| -> Vec<String> {
-        let left = own.iter().filter(|piece| other.binary_search(piece).is_err() && !name(piece).is_empty());
+    let only_in = |own_pieces: &[&str], other: &[&str]| -> Vec<String> {
+        let left = own_pieces.iter().filter(|piece| other.binary_search(piece).is_err() && !name(piece).is_empty());
         left.map(|piece| piece.to_string()).collect()
     };
-    let (own, other) = (only(sorted_a, sorted_b), only(sorted_b, sorted_a));
-    if own.len() > MOST_PARAMETERS || other.len() > MOST_PARAMETERS {
+    let (own_pieces, other) = (only_in(sorted_a, sorted_b), only_in(sorted_b, sorted_a));
+    if own_pieces.len() > MAX_PARAMETERS || other.len() > MAX_PARAMETERS {
         return;
     }
-    for piece in &own {
+    for piece in &own_pieces {
         edits.push(UrlEdit::Parameters(vec![name(piece).to_string()]));
         match other.iter().find(|other| name(other) == name(piece)) {
             // An edit with the id of one session matches no other session.
@@ -143,11 +147,11 @@ fn of_queries(from: &UrlParts<'_>, to: &UrlParts<'_>, edits: &mut Vec<UrlEdit>) 
             Some(value) => edits.push(UrlEdit::Value(piece.clone(), value.clone())),
         }
     }
-    for piece in other.iter().filter(|piece| own.iter().all(|own| name(own) != name(piece))) {
+    for piece in other.iter().filter(|piece| own_pieces.iter().all(|own| name(own) != name(piece))) {
         edits.push(UrlEdit::Parameters(vec![name(piece).to_string()]));
         edits.extend((!has_long_id(piece)).then(|| UrlEdit::Default(piece.clone())));
     }
-    for pieces in [&own, &other] {
+    for pieces in [&own_pieces, &other] {
         let mut names: Vec<String> = pieces.iter().map(|piece| name(piece).to_string()).collect();
         names.sort_unstable();
         names.dedup();
@@ -228,8 +232,8 @@ mod tests {
             };
             let [from, to] = [from, to].map(|url| format!("http://a.b{url}"));
             let edits = propose(&UrlParts::parse(&from).unwrap(), &UrlParts::parse(&to).unwrap());
-            let edited = |edit: &UrlEdit| edit.apply(&UrlParts::parse(&from).unwrap());
-            prop_assert!(edits.iter().any(|edit| edited(edit).as_deref() == Some(&to)), "{:?}", edits);
+            let edited_url = |edit: &UrlEdit| edit.apply(&UrlParts::parse(&from).unwrap());
+            prop_assert!(edits.iter().any(|edit| edited_url(edit).as_deref() == Some(&to)), "{:?}", edits);
         }
     }
 }

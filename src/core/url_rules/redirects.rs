@@ -20,7 +20,7 @@ const LONGEST_CHAIN: usize = 10;
 
 /// Maximum number of paths that redirect to one page. If more paths lead to a page, such as a form
 /// to log in, or the front page in place of removed pages, their URLs do not describe that page.
-const MOST_PATHS: usize = 3;
+const MAX_PATHS: usize = 3;
 
 /// Adds redirecting URLs to the pages of a domain, each with the trivial cluster of the page that
 /// it leads to, directly or over other redirects. Leaves out redirects that lead to no page, or to
@@ -51,20 +51,20 @@ pub fn add_redirects(pages: &mut Vec<DomainPage>, redirects: &[DomainRedirect]) 
     if redirects.is_empty() {
         return;
     }
-    let of_page: HashMap<DocId, usize> = pages.iter().zip(0..).map(|(page, at)| (doc_id(&page.url), at)).collect();
+    let page_by_id: HashMap<DocId, usize> = pages.iter().zip(0..).map(|(page, at)| (doc_id(&page.url), at)).collect();
     let leads: HashMap<DocId, DocId> = redirects.iter().map(|redirect| (doc_id(&redirect.url), redirect.to)).collect();
     let target = |redirect: &DomainRedirect| {
         let hops = std::iter::successors(Some(redirect.to), |url| leads.get(url).copied());
-        hops.take(LONGEST_CHAIN).find_map(|url| of_page.get(&url).copied())
+        hops.take(LONGEST_CHAIN).find_map(|url| page_by_id.get(&url).copied())
     };
-    let found: Vec<(usize, &str)> =
+    let targets: Vec<(usize, &str)> =
         redirects.iter().filter_map(|redirect| Some((target(redirect)?, redirect.url.as_str()))).collect();
     let mut paths: HashMap<usize, BTreeSet<&str>> = HashMap::new();
-    for &(page, url) in &found {
+    for &(page, url) in &targets {
         let path = UrlParts::parse(url).map_or("", |address| address.path);
         paths.entry(page).or_default().insert(path.split(';').next().unwrap_or(path));
     }
-    let evidence = found.into_iter().filter(|(page, _)| paths[page].len() <= MOST_PATHS);
+    let evidence = targets.into_iter().filter(|(page, _)| paths[page].len() <= MAX_PATHS);
     let rows: Vec<DomainPage> = evidence
         .map(|(page, url)| DomainPage {
             url: url.to_string(),
@@ -91,15 +91,15 @@ mod tests {
     }
 
     /// Returns the URLs that are added, with their clusters.
-    fn added(of: &[&str], redirects: &[(&str, &str)]) -> Vec<(String, u32)> {
+    fn added(paths: &[&str], redirects: &[(&str, &str)]) -> Vec<(String, u32)> {
         let redirect = |&(url, to): &(&str, &str)| DomainRedirect {
             url: format!("http://a.example{url}"),
             to: doc_id(&format!("http://a.example{to}")),
         };
-        let mut pages = pages(of);
+        let mut pages = pages(paths);
         add_redirects(&mut pages, &redirects.iter().map(redirect).collect::<Vec<_>>());
-        let of_redirects = pages.into_iter().filter(|page| !page.is_page);
-        of_redirects.map(|page| (page.url.replace("http://a.example", ""), page.cluster)).collect()
+        let redirect_pages = pages.into_iter().filter(|page| !page.is_page);
+        redirect_pages.map(|page| (page.url.replace("http://a.example", ""), page.cluster)).collect()
     }
 
     #[test]
@@ -107,13 +107,13 @@ mod tests {
         let redirects =
             [("/x?s=1", "/x"), ("/X", "/x?s=1"), ("/y/", "/gone"), ("/l", "/m"), ("/m", "/l"), ("/n", "/n")];
         assert_eq!(added(&["/w", "/x"], &redirects), [("/x?s=1".to_string(), 1), ("/X".to_string(), 1)]);
-        let long: Vec<(String, String)> = (0..12)
+        let chain: Vec<(String, String)> = (0..12)
             .map(|hop| (format!("/{hop}"), if hop == 11 { "/x".into() } else { format!("/{}", hop + 1) }))
             .collect();
-        let long: Vec<(&str, &str)> = long.iter().map(|(url, to)| (url.as_str(), to.as_str())).collect();
+        let chain_refs: Vec<(&str, &str)> = chain.iter().map(|(url, to)| (url.as_str(), to.as_str())).collect();
         // The last URLs of the chain, where only three paths lead to the page.
-        assert_eq!(added(&["/w", "/x"], &long[9..]).len(), 3);
-        assert!(added(&["/w", "/x"], &[&long[..1], &long[3..]].concat()).is_empty());
+        assert_eq!(added(&["/w", "/x"], &chain_refs[9..]).len(), 3);
+        assert!(added(&["/w", "/x"], &[&chain_refs[..1], &chain_refs[3..]].concat()).is_empty());
         assert!(added(&["/x"], &[]).is_empty());
     }
 

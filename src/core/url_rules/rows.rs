@@ -33,7 +33,7 @@ pub struct RuleRow {
 impl RuleRow {
     /// Creates the row of a rule.
     pub fn from_rule(rule: &Rule, rank: u32) -> RuleRow {
-        let Rule { domain, scope, edit, learned, verified, saved } = rule;
+        let Rule { domain, scope, edit, learned: learned_counts, verified, saved } = rule;
         let (pattern, replacement) = edit.texts();
         RuleRow {
             domain: domain.clone(),
@@ -42,7 +42,7 @@ impl RuleRow {
             kind: edit.kind().to_string(),
             pattern,
             replacement,
-            learned: *learned,
+            learned: *learned_counts,
             verified: *verified,
             saved: *saved,
         }

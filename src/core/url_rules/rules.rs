@@ -88,13 +88,13 @@ impl Rules {
                 None => name = name.split_once('.')?.1,
             }
         };
-        let (mut rewritten, mut used) = (url.to_string(), Vec::new());
+        let (mut rewritten, mut rule_numbers) = (url.to_string(), Vec::new());
         for &number in numbers {
             if let Some(next) = self.rules[number].rewrite(&rewritten) {
                 rewritten = next;
-                used.push(number);
+                rule_numbers.push(number);
             }
         }
-        (rewritten != url).then_some((rewritten, used))
+        (rewritten != url).then_some((rewritten, rule_numbers))
     }
 }

@@ -43,7 +43,7 @@ pub enum Paths {
 }
 
 /// Maximum number of folders of a path that define a scope.
-const DEEPEST: usize = 3;
+const MAX_FOLDERS: usize = 3;
 /// Maximum number of parameters of a URL that define scopes, and maximum bytes of such a parameter.
 const PARAMETERS: usize = 4;
 const LONGEST_PARAMETER: usize = 32;
@@ -55,8 +55,8 @@ impl SiteScope {
             Paths::Below(folder) => address.path.starts_with(folder.as_str()),
             Paths::Is(path) => address.path == path,
         };
-        let has = |parameter: &String| address.pieces().any(|piece| piece == parameter);
-        path && self.hosts.hold(address.host()) && self.parameter.as_ref().is_none_or(has)
+        let has_parameter = |parameter: &String| address.pieces().any(|piece| piece == parameter);
+        path && self.hosts.hold(address.host()) && self.parameter.as_ref().is_none_or(has_parameter)
     }
 
     /// True if the scope contains all URLs of another scope.
@@ -77,12 +77,12 @@ impl SiteScope {
     /// Returns the scopes that contain a URL of a domain, the most general first.
     pub fn all_of(address: &UrlParts<'_>, domain: &str) -> Vec<SiteScope> {
         let host = || HostScope::Host(address.host().to_string());
-        let folders = address.path.match_indices('/').map(|(at, _)| &address.path[..=at]).take(DEEPEST + 1);
+        let folders = address.path.match_indices('/').map(|(at, _)| &address.path[..=at]).take(MAX_FOLDERS + 1);
         let is_plain = |text: &&str| !text.contains(['*', '?']);
         let scope = |hosts, paths| SiteScope { hosts, paths, parameter: None };
-        let mut found = vec![scope(HostScope::Domain(domain.to_string()), Paths::Below("/".into()))];
-        found.extend(folders.filter(is_plain).map(|folder| scope(host(), Paths::Below(folder.to_string()))));
-        found.extend(is_plain(&address.path).then(|| scope(host(), Paths::Is(address.path.to_string()))));
+        let mut scopes = vec![scope(HostScope::Domain(domain.to_string()), Paths::Below("/".into()))];
+        scopes.extend(folders.filter(is_plain).map(|folder| scope(host(), Paths::Below(folder.to_string()))));
+        scopes.extend(is_plain(&address.path).then(|| scope(host(), Paths::Is(address.path.to_string()))));
         let pieces = address.pieces().filter(|piece| (3..=LONGEST_PARAMETER).contains(&piece.len()));
         let mut pieces: Vec<&str> =
             pieces.filter(|piece| piece.contains('=') && is_plain(piece)).take(PARAMETERS).collect();
@@ -90,12 +90,12 @@ impl SiteScope {
         pieces.dedup();
         // A parameter is combined with all paths of the domain and with this path. Other
         // combinations rarely differ from these.
-        for at in [0, found.len() - 1] {
-            let with = |piece: &&str| SiteScope { parameter: Some(piece.to_string()), ..found[at].clone() };
-            let more: Vec<SiteScope> = pieces.iter().map(with).collect();
-            found.extend(more);
+        for at in [0, scopes.len() - 1] {
+            let with_parameter = |piece: &&str| SiteScope { parameter: Some(piece.to_string()), ..scopes[at].clone() };
+            let parameter_scopes: Vec<SiteScope> = pieces.iter().map(with_parameter).collect();
+            scopes.extend(parameter_scopes);
         }
-        found
+        scopes
     }
 
     /// Returns a key that orders scopes from the most general, in the order of
@@ -165,7 +165,8 @@ mod tests {
     #[test]
     fn a_url_is_in_scopes_from_its_domain_to_its_path_and_parameters() {
         let address = UrlParts::parse("http://w.a.example/x/y.php?do=z&q").unwrap();
-        let found: Vec<String> = SiteScope::all_of(&address, "a.example").iter().map(SiteScope::to_string).collect();
+        let scope_names: Vec<String> =
+            SiteScope::all_of(&address, "a.example").iter().map(SiteScope::to_string).collect();
         let expected = [
             "*.a.example/*",
             "w.a.example/*",
@@ -174,7 +175,7 @@ mod tests {
             "*.a.example/*?do=z",
             "w.a.example/x/y.php?do=z",
         ];
-        assert_eq!(found, expected);
+        assert_eq!(scope_names, expected);
     }
 
     proptest! {

@@ -94,8 +94,8 @@ struct EarlierLink {
 
 impl PagesOfF<'_> {
     /// Adds the pages of F that are near a page of Q, and their links, to the local pages of the
-    /// worker that owns their doc id. `of_q` is the directory of the pages of Q. `pairs` are this
-    /// worker's pairs of a document of F and a page of Q.
+    /// worker that owns their doc id. `query_directory` is the directory of the pages of Q. `pairs`
+    /// are this worker's pairs of a document of F and a page of Q.
     ///
     /// # Errors
     /// Returns [`Error::Input`] if a table is damaged. Returns any error of the disk, and an error
@@ -103,29 +103,29 @@ impl PagesOfF<'_> {
     pub(super) fn put_near_pages(
         &self,
         net: &mut Net<'_>,
-        of_q: &Directory,
+        query_directory: &Directory,
         partitions: TablePartitions,
         mut pairs: SpillColumn<NearPair>,
         local_pages: &mut WorkerPages,
     ) -> Result<NearPages> {
-        let of_q = of_q.by_doc_id()?;
+        let query_ids = query_directory.by_doc_id()?;
         let all_pairs = pairs.len();
         // A document of F that is a page of Q, too, is older than that page: the new crawl
         // supersedes it.
-        pairs.retain_mut(|pair| of_q.page(pair.a).is_none())?;
-        let mut wanted = pairs.rows().map(|pair| Ok(pair?.a)).collect::<Result<Vec<DocId>>>()?;
-        wanted.sort_unstable();
-        wanted.dedup();
-        let wanted = net.broadcast("near documents of F", wanted)?;
-        let wanted = net.once_per_process(|| {
-            let mut wanted = wanted.to_vec();
-            wanted.sort_unstable();
-            wanted.dedup();
-            wanted
+        pairs.retain_mut(|pair| query_ids.page(pair.a).is_none())?;
+        let mut near_ids = pairs.rows().map(|pair| Ok(pair?.a)).collect::<Result<Vec<DocId>>>()?;
+        near_ids.sort_unstable();
+        near_ids.dedup();
+        let shared_ids = net.broadcast("near documents of F", near_ids)?;
+        let near_ids = net.once_per_process(|| {
+            let mut sorted_ids = shared_ids.to_vec();
+            sorted_ids.sort_unstable();
+            sorted_ids.dedup();
+            sorted_ids
         })?;
 
-        let pages = self.pages(net, &wanted, partitions)?;
-        let links = self.links(net, &wanted, &of_q, partitions)?;
+        let pages = self.pages(net, &near_ids, partitions)?;
+        let links = self.links(net, &near_ids, &query_ids, partitions)?;
         let mut names: Vec<String> = pages.values().map(|page| page.source.clone()).collect();
         names.sort_unstable();
         names.dedup();
@@ -134,16 +134,16 @@ impl PagesOfF<'_> {
         sources.sort_unstable();
         sources.dedup();
 
-        let found = pages.len() as u64;
+        let page_count = pages.len() as u64;
         // Pages and links are both ascending by doc id, so one merge pass assigns links to pages.
         let mut links = &links[..];
         for (doc_id, EarlierPage { result, mut capture, source }) in pages {
-            let of_earlier_pages = links.partition_point(|link| link.src < doc_id);
-            let own = &links[of_earlier_pages..];
-            let (own, others) = own.split_at(own.partition_point(|link| link.src == doc_id));
-            links = others;
+            let earlier_link_count = links.partition_point(|link| link.src < doc_id);
+            let remaining = &links[earlier_link_count..];
+            let (own_links, later_links) = remaining.split_at(remaining.partition_point(|link| link.src == doc_id));
+            links = later_links;
             let targets: Vec<DocId> =
-                own.iter().filter(|link| link.result == u64::from(result)).map(|link| link.dst).collect();
+                own_links.iter().filter(|link| link.result == u64::from(result)).map(|link| link.dst).collect();
             capture.source = self.first_source + sources.partition_point(|other| *other < source) as u32;
             (capture.item, capture.worker, capture.slot) =
                 (self.item, net.index() as u32, local_pages.links.slots() as u32);
@@ -151,9 +151,9 @@ impl PagesOfF<'_> {
             local_pages.fprints.push(&[])?;
             local_pages.captures.push(&capture)?;
         }
-        let mine = [all_pairs as u64 - pairs.len() as u64, found];
-        let [superseded, pages] = net.all_sum("pages of earlier crawls", mine)?;
-        Ok(NearPages { pairs, sources, superseded, unknown_pages: wanted.len() as u64 - pages, pages })
+        let counts = [all_pairs as u64 - pairs.len() as u64, page_count];
+        let [superseded, pages] = net.all_sum("pages of earlier crawls", counts)?;
+        Ok(NearPages { pairs, sources, superseded, unknown_pages: near_ids.len() as u64 - pages, pages })
     }
 
     /// Returns the files of a table, of all results, that this worker reads, each with the index of
@@ -163,36 +163,36 @@ impl PagesOfF<'_> {
         net: &Net<'_>,
         table: &'r str,
     ) -> impl Iterator<Item = (u32, &'r FinishedRun, &'r FileEntry)> {
-        let (dealt, me) = (RoundRobin::new(net.peers()), net.index());
+        let (assignment, own_index) = (RoundRobin::new(net.peers()), net.index());
         let files = (0..)
             .zip(self.results)
             .flat_map(move |(result, run)| run.manifest.table(table).map(move |entry| (result, run, entry)));
-        files.enumerate().filter(move |(number, _)| dealt.owner(*number) == me).map(|(_, file)| file)
+        files.enumerate().filter(move |(number, _)| assignment.owner(*number) == own_index).map(|(_, file)| file)
     }
 
     /// Returns the wanted pages that this worker owns, as the newest result describes them.
     fn pages(
         &self,
         net: &mut Net<'_>,
-        wanted: &[DocId],
+        doc_ids: &[DocId],
         partitions: TablePartitions,
     ) -> Result<BTreeMap<DocId, EarlierPage>> {
-        let mut found: Vec<Result<(usize, EarlierPage)>> = Vec::new();
+        let mut earlier_pages: Vec<Result<(usize, EarlierPage)>> = Vec::new();
         for (result, run, file) in self.files(net, "pages") {
             net.check()?;
-            let has_some = |batch: &Table| Ok(batch.u64("doc_id")?.iter().any(|id| wanted.binary_search(id).is_ok()));
+            let has_some = |batch: &Table| Ok(batch.u64("doc_id")?.iter().any(|id| doc_ids.binary_search(id).is_ok()));
             scan_file(run, file, (&["doc_id"], &COLUMNS), has_some, &mut |batch| {
                 for (row, doc_id) in batch.u64("doc_id")?.iter().enumerate() {
                     // In a batch without wanted pages the other columns are not decoded.
-                    if wanted.binary_search(doc_id).is_ok() {
-                        found.push(Ok((partitions.owner(*doc_id), page(batch, row, result)?)));
+                    if doc_ids.binary_search(doc_id).is_ok() {
+                        earlier_pages.push(Ok((partitions.owner(*doc_id), page(batch, row, result)?)));
                     }
                 }
                 Ok(())
             })?;
         }
         let mut pages: BTreeMap<DocId, Vec<EarlierPage>> = BTreeMap::new();
-        for page in net.exchange_values("pages of earlier crawls", found)? {
+        for page in net.exchange_values("pages of earlier crawls", earlier_pages)? {
             pages.entry(page.capture.doc_id).or_default().push(page);
         }
         Ok(pages.into_iter().filter_map(|(doc_id, rows)| Some((doc_id, newest(rows)?))).collect())
@@ -203,27 +203,27 @@ impl PagesOfF<'_> {
     fn links(
         &self,
         net: &mut Net<'_>,
-        wanted: &[DocId],
-        of_q: &DocIdIndex<'_>,
+        doc_ids: &[DocId],
+        query_ids: &DocIdIndex<'_>,
         partitions: TablePartitions,
     ) -> Result<Vec<EarlierLink>> {
-        let mut found: Vec<EarlierLink> = Vec::new();
+        let mut earlier_links: Vec<EarlierLink> = Vec::new();
         for (result, run, file) in self.files(net, "links") {
             net.check()?;
             scan_file(run, file, (&["src", "dst"], &[]), |_| Ok(false), &mut |batch| {
-                let mut of_source = (DocId::MAX, false);
+                let mut current_source = (DocId::MAX, false);
                 for (&src, &dst) in batch.u64("src")?.iter().zip(batch.u64("dst")?) {
-                    if of_source.0 != src {
-                        of_source = (src, wanted.binary_search(&src).is_ok());
+                    if current_source.0 != src {
+                        current_source = (src, doc_ids.binary_search(&src).is_ok());
                     }
-                    if of_source.1 && (wanted.binary_search(&dst).is_ok() || of_q.page(dst).is_some()) {
-                        found.push(EarlierLink { src, dst, result: u64::from(result) });
+                    if current_source.1 && (doc_ids.binary_search(&dst).is_ok() || query_ids.page(dst).is_some()) {
+                        earlier_links.push(EarlierLink { src, dst, result: u64::from(result) });
                     }
                 }
                 Ok(())
             })?;
         }
-        let mut links = net.exchange("links of earlier crawls", found, |link| partitions.owner(link.src))?;
+        let mut links = net.exchange("links of earlier crawls", earlier_links, |link| partitions.owner(link.src))?;
         links.sort_unstable();
         Ok(links)
     }

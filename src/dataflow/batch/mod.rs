@@ -26,7 +26,7 @@ use super::find::find;
 use super::replicas::{self, CrawlInput, RunResult, read_crawl};
 use super::run::{EarlierPairs, WorkerRun};
 use super::shuffle::directory::TablePartitions;
-use crate::hamming::build::READY_MADE;
+use crate::hamming::build::UNKNOWN_RECIPE;
 use crate::hamming::work::HammingWork;
 use crate::hamming::{near_pairs, same_set};
 use crate::reading::capture_rows::CaptureRows;
@@ -57,13 +57,13 @@ impl BatchWork {
     /// recipe of its fingerprints differs from the recipe of the job.
     pub fn find(job: &Job) -> Result<BatchWork> {
         let fingerprints = HammingWork::find(job)?;
-        let made = &fingerprints.set.manifest;
+        let manifest = &fingerprints.set.manifest;
         let recipe = job.simhash.recipe();
-        if made.f != job.simhash.bits || ![recipe.as_str(), READY_MADE].contains(&made.recipe.as_str()) {
+        if manifest.f != job.simhash.bits || ![recipe.as_str(), UNKNOWN_RECIPE].contains(&manifest.recipe.as_str()) {
             let reason = format!(
                 "its fingerprints are {} ({} bits), but the job makes {recipe} ({} bits); set simhash.recipe \
                  and simhash.bits as when F was built",
-                made.recipe, made.f, job.simhash.bits
+                manifest.recipe, manifest.f, job.simhash.bits
             );
             return Err(Error::input(&job.batch.fingerprints, reason));
         }
@@ -129,40 +129,40 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, work: &BatchWork, folder
     let new = captures::settle(net, &mut local_pages, &floors, partitions)?;
     // The steps number pages again, now with the pages of F next to those of Q.
     (local_pages.captures, local_pages.addresses) = (new.pages, addresses);
-    let (pairs, joined) = near_pairs(net, job, &work.fingerprints, queries(&local_pages.captures)?)?;
+    let (pairs, join_counts) = near_pairs(net, job, &work.fingerprints, queries(&local_pages.captures)?)?;
     stage_times.end_stage("2 scan");
 
     queue.progress.enter("finding");
     let first_source = queue.work.inputs.len() as u32;
-    let of_f = PagesOfF { results: &work.results, first_source, item: floors.len() as u32 };
-    let earlier = of_f.put_near_pages(net, &new.directory, partitions, pairs, &mut local_pages)?;
+    let pages_of_f = PagesOfF { results: &work.results, first_source, item: floors.len() as u32 };
+    let earlier_counts = pages_of_f.put_near_pages(net, &new.directory, partitions, pairs, &mut local_pages)?;
     floors.push(0);
-    let mut of_steps = job.clone();
+    let mut step_job = job.clone();
     // Tables of earlier results have no chunks, which a comparison of texts would need.
-    of_steps.keep.min_resemblance = 0.0;
-    let mut steps = WorkerRun::new(net, &of_steps, &mut local_pages, queue.resume.as_ref());
-    steps.earlier = Some(EarlierPairs { pairs: earlier.pairs, first_source });
-    let mut found = find(&mut steps, &floors, None)?;
-    found.crawl.overlapping = new.overlapping;
-    found.summary.batch = Some(BatchCounts {
+    step_job.keep.min_resemblance = 0.0;
+    let mut steps = WorkerRun::new(net, &step_job, &mut local_pages, queue.resume.as_ref());
+    steps.earlier_pairs = Some(EarlierPairs { pairs: earlier_counts.pairs, first_source });
+    let mut tables = find(&mut steps, &floors, None)?;
+    tables.crawl.overlapping = new.overlapping;
+    tables.summary.batch = Some(BatchCounts {
         documents: work.fingerprints.set.manifest.count,
-        queries: joined.queries,
-        near: joined.near,
-        pairs: joined.pairs,
-        superseded: earlier.superseded,
-        unknown_pages: earlier.unknown_pages,
-        earlier_pages: earlier.pages,
+        queries: join_counts.queries,
+        near: join_counts.near,
+        pairs: join_counts.pairs,
+        superseded: earlier_counts.superseded,
+        unknown_pages: earlier_counts.unknown_pages,
+        earlier_pages: earlier_counts.pages,
     });
     stage_times.end_stage("3 find");
 
     queue.progress.enter("writing");
-    let sources = queue.work.inputs.iter().cloned().chain(earlier.sources).collect();
+    let sources = queue.work.inputs.iter().cloned().chain(earlier_counts.sources).collect();
     replicas::write(
         net,
         job,
         queue,
         folder,
-        RunResult { found, local_pages, sources, ghostscript, stage: "4 write" },
+        RunResult { tables, local_pages, sources, ghostscript, stage: "4 write" },
         stage_times,
     )
 }
@@ -170,7 +170,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, work: &BatchWork, folder
 /// Returns the fingerprints of this worker's pages.
 fn queries(pages: &CaptureRows) -> Result<Vec<FingerprintRow>> {
     let mut rows = Vec::new();
-    pages.each(|page| {
+    pages.for_each(|page| {
         let row = |fingerprint| FingerprintRow { fingerprint, document: page.doc_id };
         rows.extend(page.simhash().map(row));
     })?;
@@ -180,8 +180,8 @@ fn queries(pages: &CaptureRows) -> Result<Vec<FingerprintRow>> {
 /// Fails unless all processes opened the same earlier results.
 fn same_results(net: &mut Net<'_>, results: &[webtwin_results::FinishedRun]) -> Result<()> {
     let attempts: Vec<String> = results.iter().map(|run| run.manifest.attempt.clone()).collect();
-    let seen = net.all_gather("earlier results", attempts)?;
-    match seen.iter().position(|other| *other != seen[0]) {
+    let attempts_seen = net.all_gather("earlier results", attempts)?;
+    match attempts_seen.iter().position(|other| *other != attempts_seen[0]) {
         None => Ok(()),
         Some(worker) => Err(Error::Handshake(format!(
             "worker {worker} reads other results in batch.results than worker 0; share the same folders among all \

@@ -33,9 +33,9 @@ use crate::shuffle::hash_partitions::{CommonPartitions, HashPartitions, rows_and
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, FPrint, Page};
 use webtwin_core::clusters::context_pass::{
-    CandidatePair, ContextPage, WHOLE, best_by_far, candidates, name, one_to_one, share,
+    CandidatePair, ContextPage, MILLION, best_by_far, candidates, name, one_to_one, share,
 };
-use webtwin_core::clusters::places::{TEXT, alike};
+use webtwin_core::clusters::places::{TEXT, equal_pages};
 use webtwin_core::clusters::union_find::SetSizes;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::prune::{PageSet, Ranks};
@@ -84,7 +84,7 @@ pub fn is_asked_for(job: &Job) -> bool {
 /// Page of a collection in transit to the owner of its similar cluster.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct Named {
+struct NamedPage {
     page: Page,
     name_high: u32,
     name_low: u32,
@@ -108,8 +108,8 @@ impl Chunk {
 /// Finds the pairs that only their collections support, ascending, at the workers where the guard
 /// leaves them. The value of a pair is the mean agreement of links and texts, in millionths.
 ///
-/// `labels` are the trivial clusters into which `context.joined` joins pages, and `places` are the
-/// places of pages in the collections that these grew to.
+/// `labels` are the trivial clusters into which `context.joined_pairs` joins pages, and `places`
+/// are the places of pages in the collections that these grew to.
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] if
@@ -126,12 +126,12 @@ pub(crate) fn look(
     let proposed = net.once_per_process(|| [&by_links[..], &by_place].concat())?;
     let all_texts = compared(net, local_pages, &proposed, labels.len())?;
     drop(proposed);
-    let (texts, of_places) = all_texts.split_at(by_links.len());
+    let (texts, place_texts) = all_texts.split_at(by_links.len());
     let best = best_by_far(&by_links, texts, (net.index(), net.peers()));
     let best = net.broadcast("best matches", best)?;
     let matched = net.once_per_process(|| {
-        let agreeing = by_place.iter().zip(of_places).filter(|(_, text)| **text >= TEXT);
-        let by_place: Vec<SimilarPair> = agreeing.map(|(pair, text)| similar(pair, (WHOLE + text) / 2)).collect();
+        let agreeing = by_place.iter().zip(place_texts).filter(|(_, text)| **text >= TEXT);
+        let by_place: Vec<SimilarPair> = agreeing.map(|(pair, text)| similar(pair, (MILLION + text) / 2)).collect();
         let is_new = |(pair, _): &(CandidatePair, u32)| {
             by_place.binary_search_by_key(&(pair.a, pair.b), |found| (found.a, found.b)).is_err()
         };
@@ -139,9 +139,9 @@ pub(crate) fn look(
         (by_links.map(|(pair, value)| similar(&pair, value)).collect::<Vec<_>>(), by_place)
     })?;
     let (index, peers) = (net.index(), net.peers());
-    let mine =
+    let own_pairs =
         |pairs: &[SimilarPair]| -> Vec<SimilarPair> { pairs.iter().skip(index).step_by(peers).copied().collect() };
-    let (mut kept, placed) = (mine(&matched.0), mine(&matched.1));
+    let (mut verified_pairs, pairs_by_place) = (own_pairs(&matched.0), own_pairs(&matched.1));
     let counts = ContextPassCounts {
         proposed: by_links.len() as u64,
         matched: matched.0.len() as u64,
@@ -150,13 +150,13 @@ pub(crate) fn look(
     };
     drop((by_links, by_place, all_texts, best, matched));
     // Pairs that already join clusters are not checked again.
-    let placed = SpillColumn::from_rows(placed, &net.memory)?;
-    let joined = [context.joined, &[&placed]].concat();
-    let context = Context { joined: &joined, ..*context };
-    let refused = guards::keep_neighbours_apart(net, &mut kept, &context)?;
-    kept.extend(placed.take()?);
-    kept.sort_unstable();
-    Ok((kept, ContextPassCounts { refused, ..counts }))
+    let placed_pairs = SpillColumn::from_rows(pairs_by_place, &net.memory)?;
+    let all_columns = [context.joined_pairs, &[&placed_pairs]].concat();
+    let context = Context { joined_pairs: &all_columns, ..*context };
+    let refused_pairs = guards::keep_neighbours_apart(net, &mut verified_pairs, &context)?;
+    verified_pairs.extend(placed_pairs.take()?);
+    verified_pairs.sort_unstable();
+    Ok((verified_pairs, ContextPassCounts { refused: refused_pairs, ..counts }))
 }
 
 /// Converts a candidate into a similar pair.
@@ -172,24 +172,24 @@ fn proposed_by_place(
     &Context { crawl, links, .. }: &Context<'_>,
 ) -> Result<Arc<Vec<CandidatePair>>> {
     let sizes = net.once_per_process(|| SetSizes::count(labels))?;
-    let mut mine = Vec::new();
+    let mut proposed_pairs = Vec::new();
     for_each_place(net, crawl, links, labels, places, |group| {
-        mine.extend(alike(group, |page| labels[page], |cluster| sizes.size(cluster)));
+        proposed_pairs.extend(equal_pages(group, |page| labels[page], |cluster| sizes.size(cluster)));
     })?;
-    all_of(net, "pairs proposed by place", mine)
+    all_of(net, "pairs proposed by place", proposed_pairs)
 }
 
 /// Returns the candidates of all workers, ascending and without repetitions. Pages below roots of
 /// several similar clusters may be paired twice.
-fn all_of(net: &mut Net<'_>, name: &str, mut mine: Vec<CandidatePair>) -> Result<Arc<Vec<CandidatePair>>> {
-    mine.sort_unstable();
-    let all = net.broadcast(name, mine)?;
+fn all_of(net: &mut Net<'_>, name: &str, mut pairs: Vec<CandidatePair>) -> Result<Arc<Vec<CandidatePair>>> {
+    pairs.sort_unstable();
+    let shared_pairs = net.broadcast(name, pairs)?;
     net.once_per_process(|| {
-        let mut all = all.to_vec();
+        let mut sorted_pairs = shared_pairs.to_vec();
         // The stable sort merges runs that workers have sorted.
-        all.sort();
-        all.dedup_by_key(|pair| (pair.a, pair.b));
-        all
+        sorted_pairs.sort();
+        sorted_pairs.dedup_by_key(|pair| (pair.a, pair.b));
+        sorted_pairs
     })
 }
 
@@ -200,18 +200,18 @@ fn proposed_by_links(
     places: &PagePositions,
     &Context { crawl, links, .. }: &Context<'_>,
 ) -> Result<Arc<Vec<CandidatePair>>> {
-    let of = |page: Page| places.position(page).map_or(Page::NONE, |place| place.1);
+    let similar_cluster_of = |page: Page| places.position(page).map_or(Page::NONE, |place| place.1);
     let is_within =
         |(src, dst): &(Page, Page)| places.position(*src).is_some() && places.position(*src) == places.position(*dst);
     let bits = partition_bits::<[Page; 2]>(links.len() as u64);
     let rows = crawl.pages.map(|row| {
         places.position(row.page)?;
         let name = xxh3_64(name(row.url()).as_bytes());
-        Some(Named { page: row.page, name_high: (name >> 32) as u32, name_low: name as u32 })
+        Some(NamedPage { page: row.page, name_high: (name >> 32) as u32, name_low: name as u32 })
     });
-    let key = |row: &Named| of(row.page);
+    let key = |row: &NamedPage| similar_cluster_of(row.page);
     let within = links.blocks().flatten_ok().filter_ok(is_within);
-    let within = (within, of);
+    let within = (within, similar_cluster_of);
     let (mut pages, mut links) = rows_and_links(
         net,
         "names and links in mirrors",
@@ -220,37 +220,37 @@ fn proposed_by_links(
         within,
     )?;
 
-    let mut mine = Vec::new();
+    let mut proposed_pairs = Vec::new();
     let mut at = PagePlaces::new();
-    let (mut some, mut some_links, mut own) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut rows, mut link_rows, mut group_links) = (Vec::new(), Vec::new(), Vec::new());
     let (mut ends, mut by_place) = (Vec::new(), Vec::new());
     for share in 0..pages.count() {
         net.check()?;
-        pages.take(share, &mut some)?;
-        links.take(share, &mut some_links)?;
-        let mut here: Vec<(Page, ContextPage)> = some
+        pages.take(share, &mut rows)?;
+        links.take(share, &mut link_rows)?;
+        let mut pages_here: Vec<(Page, ContextPage)> = rows
             .iter()
-            .map(|&Named { page, name_high, name_low }| {
+            .map(|&NamedPage { page, name_high, name_low }| {
                 let name = u64::from(name_high) << 32 | u64::from(name_low);
-                let (collection, of) = places.position(page).expect("pages of collections were sent");
-                (of, ContextPage { collection, page, cluster: labels[page], name })
+                let (collection, similar_cluster) = places.position(page).expect("pages of collections were sent");
+                (similar_cluster, ContextPage { collection, page, cluster: labels[page], name })
             })
             .collect();
         // Links refer to pages by index among the pages of this partition, so that the links of a
         // similar cluster are a range of them.
-        here.sort_unstable();
-        at.put(here.iter().map(|row| row.1.page));
-        by_source(&some_links, &at, here.len(), &mut ends, &mut by_place);
+        pages_here.sort_unstable();
+        at.put(pages_here.iter().map(|row| row.1.page));
+        by_source(&link_rows, &at, pages_here.len(), &mut ends, &mut by_place);
         let mut first = 0;
-        for seen in here.chunk_by(|x, y| x.0 == y.0) {
-            let last = first + seen.len();
-            links_of(&by_place, &ends, first..last, &mut own);
-            let seen: Vec<ContextPage> = seen.iter().map(|row| row.1).collect();
-            mine.extend(candidates(&seen, &own));
+        for group in pages_here.chunk_by(|x, y| x.0 == y.0) {
+            let last = first + group.len();
+            links_of(&by_place, &ends, first..last, &mut group_links);
+            let context_pages: Vec<ContextPage> = group.iter().map(|row| row.1).collect();
+            proposed_pairs.extend(candidates(&context_pages, &group_links));
             first = last;
         }
     }
-    all_of(net, "pairs proposed by links", mine)
+    all_of(net, "pairs proposed by links", proposed_pairs)
 }
 
 /// Returns the agreement of the texts of pairs in millionths: the number of common chunks divided
@@ -262,9 +262,9 @@ fn compared(
     pages: usize,
 ) -> Result<Arc<Vec<u32>>> {
     let (mut ends, mut pairs_of) = (Vec::new(), Vec::new());
-    let own = pairs_of_own(local_pages, pairs, pages, &mut ends, &mut pairs_of);
+    let own_pages = pairs_of_own(local_pages, pairs, pages, &mut ends, &mut pairs_of);
     let pairs_with = |page: Page| {
-        let rank = own.rank(page).expect("it is this worker's");
+        let rank = own_pages.rank(page).expect("it is this worker's");
         pairs_of[if rank == 0 { 0 } else { ends[rank - 1] as usize }..ends[rank] as usize].iter().copied()
     };
     let mut fprints = local_pages.fprints.reader();
@@ -276,24 +276,24 @@ fn compared(
     });
     let key = |row: &Chunk| row.pair;
     let mut shares = HashPartitions::new(net, "chunks of pairs", count, rows.flatten_ok(), key)?;
-    let (mut some, mut both, mut counted) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut chunks, mut fprints, mut pair_counts) = (Vec::new(), Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
-        shares.take(share, &mut some)?;
+        shares.take(share, &mut chunks)?;
         // The chunks of a page arrive ascending, in one or two runs.
-        let mut pieces: Vec<&[Chunk]> = some.chunk_by(|x: &Chunk, y| x.pair == y.pair).collect();
+        let mut pieces: Vec<&[Chunk]> = chunks.chunk_by(|x: &Chunk, y| x.pair == y.pair).collect();
         pieces.sort_unstable_by_key(|piece| piece[0].pair);
         for pieces in pieces.chunk_by(|x, y| x[0].pair == y[0].pair) {
-            both.clear();
-            both.extend(pieces.iter().flat_map(|piece| piece.iter().map(Chunk::fprint)));
-            both.sort();
-            let all = both.chunk_by(|x, y| x == y).count();
-            counted.push([pieces[0][0].pair, (both.len() - all) as u32, all as u32]);
+            fprints.clear();
+            fprints.extend(pieces.iter().flat_map(|piece| piece.iter().map(Chunk::fprint)));
+            fprints.sort();
+            let distinct_count = fprints.chunk_by(|x, y| x == y).count();
+            pair_counts.push([pieces[0][0].pair, (fprints.len() - distinct_count) as u32, distinct_count as u32]);
         }
     }
-    let whole = || vec![WHOLE; pairs.len()];
-    net.broadcast_into("texts of pairs", counted, whole, |texts, _, &[pair, common, all]| {
-        texts[pair as usize] = share(common.into(), all.into());
+    let whole = || vec![MILLION; pairs.len()];
+    net.broadcast_into("texts of pairs", pair_counts, whole, |texts, _, &[pair, common, union]| {
+        texts[pair as usize] = share(common.into(), union.into());
     })
 }
 
@@ -306,13 +306,13 @@ fn pairs_of_own(
     ends: &mut Vec<u32>,
     pairs_of: &mut Vec<u32>,
 ) -> Ranks {
-    let mut own = PageSet::new(pages, |_| false);
-    local_pages.kept().for_each(|(_, page)| own.insert(page));
-    let own = Ranks::new(own);
+    let mut page_set = PageSet::new(pages, |_| false);
+    local_pages.kept().for_each(|(_, page)| page_set.insert(page));
+    let own_pages = Ranks::new(page_set);
     let mut rows: Vec<[u32; 2]> = Vec::new();
     for (pair, at) in pairs.iter().zip(0..) {
-        rows.extend([pair.a, pair.b].into_iter().filter_map(|page| Some([own.rank(page)? as u32, at])));
+        rows.extend([pair.a, pair.b].into_iter().filter_map(|page| Some([own_pages.rank(page)? as u32, at])));
     }
-    by_number(&rows, |row: &[u32; 2]| row[0], |row: &[u32; 2]| row[1], own.count(), ends, pairs_of);
-    own
+    by_number(&rows, |row: &[u32; 2]| row[0], |row: &[u32; 2]| row[1], own_pages.count(), ends, pairs_of);
+    own_pages
 }

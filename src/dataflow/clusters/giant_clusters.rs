@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::trivial::TrivialClusters;
 use crate::pairs::kinds::PairsByKind;
 use crate::reading::captures::Crawl;
-use crate::sinks::largest::SHOWN;
+use crate::sinks::largest::MAX_FINDINGS;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, DocId, HostId, Page};
 use webtwin_core::clusters::weakest_links::{CutEdge, Edge, thin, weakest};
@@ -71,13 +71,13 @@ pub fn giants(
 ) -> Result<Vec<GiantCluster>> {
     let mut clusters: Vec<ClusterId> = sizes.with_at_least(GIANT).collect();
     clusters.sort_unstable_by_key(|&cluster| (Reverse(sizes.size(cluster)), cluster));
-    clusters.truncate(SHOWN);
+    clusters.truncate(MAX_FINDINGS);
     if clusters.is_empty() {
         return Ok(Vec::new());
     }
     let place: BTreeMap<ClusterId, usize> = clusters.iter().copied().zip(0..).collect();
 
-    let in_clusters: usize = clusters.iter().map(|&cluster| sizes.size(cluster) as usize).sum();
+    let clustered_pages: usize = clusters.iter().map(|&cluster| sizes.size(cluster) as usize).sum();
     let mut edges: Vec<Edge> = Vec::new();
     for pair in pairs.with_strength() {
         let (SimilarPair { a, b, .. }, strength) = pair?;
@@ -85,25 +85,25 @@ pub fn giants(
         if place.contains_key(&cluster) {
             edges.push(Edge { cluster, a, b, strength });
             // Thins out repeatedly, so that memory does not grow with the number of pairs.
-            if edges.len() > 4 * in_clusters + (1 << 12) {
+            if edges.len() > 4 * clustered_pages + (1 << 12) {
                 thin(&mut edges);
             }
         }
     }
     thin(&mut edges);
-    let dealt = RoundRobin::new(net.peers());
-    let mut edges = net.exchange("links of giant clusters", edges, |edge| dealt.owner(place[&edge.cluster]))?;
+    let assignment = RoundRobin::new(net.peers());
+    let mut edges = net.exchange("links of giant clusters", edges, |edge| assignment.owner(place[&edge.cluster]))?;
     edges.sort_unstable();
     let cut = |cut: CutEdge| (cut.edge.a, cut.edge.b, cut.edge.strength, cut.cuts_off);
-    let mine: Vec<_> = edges
+    let own_rows: Vec<_> = edges
         .chunk_by(|x, y| x.cluster == y.cluster)
         .map(|edges| {
             let (bridges, split) = weakest(edges);
             (edges[0].cluster, bridges.into_iter().map(cut).collect::<Vec<_>>(), split.map(cut))
         })
         .collect();
-    let mut all: Vec<_> = net.all_gather("giant clusters", mine)?.into_iter().flatten().collect();
-    all.sort_unstable_by_key(|row| place[&row.0]);
+    let mut all_rows: Vec<_> = net.all_gather("giant clusters", own_rows)?.into_iter().flatten().collect();
+    all_rows.sort_unstable_by_key(|row| place[&row.0]);
 
     let hosts = net.once_per_process(|| {
         let mut hosts: Vec<BTreeSet<HostId>> = vec![BTreeSet::new(); clusters.len()];
@@ -114,20 +114,20 @@ pub fn giants(
         }
         hosts.iter().map(|hosts| hosts.len() as u32).collect::<Vec<u32>>()
     })?;
-    let named = all.iter().flat_map(|(cluster, bridges, split)| {
+    let shown_pages = all_rows.iter().flat_map(|(cluster, bridges, split)| {
         bridges.iter().chain(split).flat_map(|cut| [cut.0, cut.1]).chain([cluster.smallest()])
     });
     // Only the owner of a page knows its URL.
-    let named: BTreeSet<Page> = named.collect();
-    let own = named.iter().filter(|&&page| crawl.directory.owner(page) == net.index());
+    let page_set: BTreeSet<Page> = shown_pages.collect();
+    let own_pages = page_set.iter().filter(|&&page| crawl.directory.owner(page) == net.index());
     let mut pages = crawl.reader();
-    let named = |&page: &Page| {
+    let name_of = |&page: &Page| {
         let row = pages.page(page)?;
         Ok((page, (row.url().to_string(), row.doc_id)))
     };
-    let mine: Vec<(Page, (String, DocId))> = own.map(named).collect::<Result<_>>()?;
+    let own_names: Vec<(Page, (String, DocId))> = own_pages.map(name_of).collect::<Result<_>>()?;
     let urls: BTreeMap<Page, (String, DocId)> =
-        net.all_gather("pages of giant clusters", mine)?.into_iter().flatten().collect();
+        net.all_gather("pages of giant clusters", own_names)?.into_iter().flatten().collect();
     let weak = |&(a, b, strength, cuts_off): &(Page, Page, u32, u32)| WeakLink {
         a: urls[&a].0.clone(),
         b: urls[&b].0.clone(),
@@ -142,5 +142,5 @@ pub fn giants(
         bridges: bridges.iter().map(weak).collect(),
         splits: split.as_ref().map(weak),
     };
-    Ok(all.iter().map(giant).collect())
+    Ok(all_rows.iter().map(giant).collect())
 }

@@ -21,21 +21,21 @@ use webtwin_spill::SpillColumn;
 
 /// Bytes for each page that growth takes in each process, even if everything else is on disk: sizes
 /// of clusters, and components of the TCG unless growth is tolerant ([`growth`]).
-const A_PAGE: u64 = 9;
+const PAGE_BYTES: u64 = 9;
 
 /// Bytes that growth takes in addition for each page that the process owns: piece and similar
 /// cluster ([`tolerant`]).
-const AN_OWN_PAGE: u64 = 8;
+const OWN_PAGE_BYTES: u64 = 8;
 
 /// Step that computes `LinkSummary` and similar clusters.
-pub const GROWTH: RunStep = RunStep { name: "growth", bytes_a_page: A_PAGE, bytes_an_own_page: AN_OWN_PAGE };
+pub const GROWTH: RunStep = RunStep { name: "growth", bytes_a_page: PAGE_BYTES, bytes_an_own_page: OWN_PAGE_BYTES };
 
 /// Step that repeats growth with the pairs of the context pass.
 pub const SECOND_GROWTH: RunStep =
-    RunStep { name: "second-growth", bytes_a_page: A_PAGE, bytes_an_own_page: AN_OWN_PAGE };
+    RunStep { name: "second-growth", bytes_a_page: PAGE_BYTES, bytes_an_own_page: OWN_PAGE_BYTES };
 
 /// Result of the growth of trivial clusters.
-pub struct Grown {
+pub struct GrowthResult {
     /// Number of pages of every trivial cluster.
     pub sizes: Arc<SetSizes>,
     /// Rows of `LinkSummary` of this worker.
@@ -47,9 +47,9 @@ pub struct Grown {
     merging: Option<Arc<MergingLinks>>,
 }
 
-impl Grown {
-    /// Grows the trivial clusters of `labels`. `before` contains earlier results for clusters that
-    /// have not changed.
+impl GrowthResult {
+    /// Grows the trivial clusters of `labels`. `prior_links` contains earlier results for clusters
+    /// that have not changed.
     ///
     /// # Errors
     /// Returns any error of [`link_summary::of_clusters`], [`tolerant::similar_clusters`] and
@@ -59,23 +59,23 @@ impl Grown {
         web: &WorkerWeb,
         step: RunStep,
         labels: &[ClusterId],
-        before: Option<PriorLinks>,
-    ) -> Result<Grown> {
+        prior_links: Option<PriorLinks>,
+    ) -> Result<GrowthResult> {
         let sizes = run.net.once_per_process(|| SetSizes::count(labels))?;
         let keeps = context_pairs::is_asked_for(run.job) && step == GROWTH;
-        let mut kept = None;
+        let mut kept_merging = None;
         let (link_summary, similar_clusters) = run.recorded(web, step, |run| {
             let (trivial, hosts) = (TrivialClusters { labels, sizes: &sizes }, &web.crawl.directory.hosts);
             let (link_summary, merging) =
-                link_summary::of_clusters(run.net, &web.links, hosts, trivial, before, &run.job.clusters)?;
-            kept = keeps.then(|| Arc::clone(&merging));
+                link_summary::of_clusters(run.net, &web.links, hosts, trivial, prior_links, &run.job.clusters)?;
+            kept_merging = keeps.then(|| Arc::clone(&merging));
             let edges = edges_of(&link_summary, run.job.clusters.merge)?;
             let similar_clusters = collections(run, web, trivial, edges, merging)?;
             Ok((link_summary, similar_clusters))
         })?;
         // A restored column is in memory and may have to be spilled.
         let link_summary = link_summary.onto(&run.net.memory)?;
-        Ok(Grown { sizes, link_summary, similar_clusters, merging: kept })
+        Ok(GrowthResult { sizes, link_summary, similar_clusters, merging: kept_merging })
     }
 
     /// Returns the results that remain valid when the trivial clusters change from `previous` to
@@ -89,7 +89,7 @@ impl Grown {
         previous: Arc<Vec<ClusterId>>,
         labels: &[ClusterId],
     ) -> Result<Option<PriorLinks>> {
-        let Grown { link_summary, merging, .. } = self;
+        let GrowthResult { link_summary, merging, .. } = self;
         merging.map(|merging| PriorLinks::new(net, link_summary, merging, [&previous, labels])).transpose()
     }
 }
@@ -102,14 +102,14 @@ fn collections(
     edges: Vec<(ClusterId, ClusterId)>,
     merging: Arc<MergingLinks>,
 ) -> Result<Vec<SimilarCluster>> {
-    let WorkerWeb { crawl, links, from_elsewhere, .. } = web;
+    let WorkerWeb { crawl, links, incoming_links, .. } = web;
     let (net, directory, settings) = (&mut *run.net, &crawl.directory, &run.job.clusters);
     match settings.merge {
         MergeCondition::Tolerant => {
-            tolerant::similar_clusters(net, directory, trivial, merging, links, from_elsewhere, settings)
+            tolerant::similar_clusters(net, directory, trivial, merging, links, incoming_links, settings)
         }
         MergeCondition::Exact | MergeCondition::Extended => {
-            growth::similar_clusters(net, directory, trivial.labels, links, from_elsewhere, edges, settings)
+            growth::similar_clusters(net, directory, trivial.labels, links, incoming_links, edges, settings)
         }
     }
 }

@@ -31,7 +31,7 @@ use webtwin_spill::{SpillColumn, partition_bits};
 /// page.
 ///
 /// `edges` are this worker's edges of the TCG ([`webtwin_core::clusters::merge::may_merge`]), and
-/// `links` are the links from its pages. `from_elsewhere` counts the links from other hosts to its
+/// `links` are the links from its pages. `incoming_links` counts the links from other hosts to its
 /// pages, in the order of the pages.
 ///
 /// # Errors
@@ -42,7 +42,7 @@ pub fn similar_clusters(
     directory: &Directory,
     labels: &[ClusterId],
     links: &WorkerLinks,
-    from_elsewhere: &SpillColumn<u32>,
+    incoming_links: &SpillColumn<u32>,
     edges: Vec<(ClusterId, ClusterId)>,
     settings: &ClusterSettings,
 ) -> Result<Vec<SimilarCluster>> {
@@ -52,69 +52,70 @@ pub fn similar_clusters(
     drop(component);
     let component_of = |page: Page| component_of[page];
     // A cluster is in the same component as its pages.
-    let of_cluster = |cluster: ClusterId| component_of(cluster.smallest());
+    let component_of_cluster = |cluster: ClusterId| component_of(cluster.smallest());
 
     let bits = partition_bits::<[Page; 2]>(links.len() as u64);
-    let alike = CommonPartitions { bits, kinds: 3 };
+    let partitioning = CommonPartitions { bits, kinds: 3 };
     let rows = directory
         .owned(net.index())
-        .zip(from_elsewhere.rows())
+        .zip(incoming_links.rows())
         .filter(|(page, _)| component_of(*page) != ComponentId::NONE)
         .map(|(page, links)| links.map(|links_from_elsewhere| LinkedPage { page, links_from_elsewhere }));
     let key = |row: &LinkedPage| component_of(row.page);
-    let mut pages = HashPartitions::alike(net, "pages of components", alike, rows, key)?;
+    let mut pages = HashPartitions::alike(net, "pages of components", partitioning, rows, key)?;
     let is_inside = |&(src, dst): &(Page, Page)| {
         let component = component_of(src);
         component != ComponentId::NONE && component_of(dst) == component
     };
     let key = |row: &[Page; 2]| component_of(row[0]);
     let rows = links.blocks().flatten_ok().filter_ok(is_inside).map_ok(<[Page; 2]>::from);
-    let mut inside = HashPartitions::alike(net, "links of components", alike, rows, key)?;
+    let mut inner_links = HashPartitions::alike(net, "links of components", partitioning, rows, key)?;
     let rows = edges.into_iter().map(<[ClusterId; 2]>::from);
-    let key = |row: &[ClusterId; 2]| of_cluster(row[0]);
-    let mut between = HashPartitions::alike(net, "edges of the TCG", alike, rows, key)?;
+    let key = |row: &[ClusterId; 2]| component_of_cluster(row[0]);
+    let mut between = HashPartitions::alike(net, "edges of the TCG", partitioning, rows, key)?;
 
-    let mut found = Vec::new();
+    let mut clusters = Vec::new();
     // The three kinds of rows are partitioned by component in the same way, so each partition can
     // be grown by itself.
-    let (mut some, mut some_links, mut some_edges) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut here, mut links, mut edges) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut page_rows, mut link_rows, mut edge_rows) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut cluster_pages, mut links, mut edges) = (Vec::new(), Vec::new(), Vec::new());
     for share in 0..pages.count() {
         net.check()?;
-        pages.take(share, &mut some)?;
-        here.clear();
-        here.extend(some.iter().map(|&LinkedPage { page, links_from_elsewhere }| ClusterPage {
+        pages.take(share, &mut page_rows)?;
+        cluster_pages.clear();
+        cluster_pages.extend(page_rows.iter().map(|&LinkedPage { page, links_from_elsewhere }| ClusterPage {
             component: component_of(page),
             cluster: labels[page],
             page,
             host: directory.hosts[page],
             links_from_elsewhere,
         }));
-        here.sort_unstable();
-        by_component(&mut inside, share, component_of, &mut some_links, &mut links)?;
-        by_component(&mut between, share, of_cluster, &mut some_edges, &mut edges)?;
+        cluster_pages.sort_unstable();
+        by_component(&mut inner_links, share, component_of, &mut link_rows, &mut links)?;
+        by_component(&mut between, share, component_of_cluster, &mut edge_rows, &mut edges)?;
         let (mut next_link, mut next_edge) = (0, 0);
-        for pages in here.chunk_by(|x, y| x.component == y.component) {
+        for pages in cluster_pages.chunk_by(|x, y| x.component == y.component) {
             let links = rows_of(&links, pages[0].component, &mut next_link);
             let edges = rows_of(&edges, pages[0].component, &mut next_edge);
-            found.extend(grow(&Component { pages, edges: &edges, links: &links }, settings));
+            clusters.extend(grow(&Component { pages, edges: &edges, links: &links }, settings));
         }
     }
-    found.sort_unstable_by_key(SimilarCluster::id);
-    Ok(found)
+    clusters.sort_unstable_by_key(SimilarCluster::id);
+    Ok(clusters)
 }
 
 /// Returns the component of every page whose cluster is in a component with other clusters, and
-/// [`ComponentId::NONE`] for other pages. With `alone`, a cluster of several pages is a component
-/// even if it is the only cluster of it.
-fn of_pages(component: &[ComponentId], labels: &[ClusterId], alone: bool) -> Vec<ComponentId> {
+/// [`ComponentId::NONE`] for other pages. With `includes_single`, a cluster of several pages is a
+/// component even if it is the only cluster of it.
+fn of_pages(component: &[ComponentId], labels: &[ClusterId], includes_single: bool) -> Vec<ComponentId> {
     // Clusters that are in a component with other clusters, named by their smallest pages.
     let mut merges = PageSet::new(component.len(), |_| false);
-    for (cluster, &least) in component.iter().enumerate().filter(|&(cluster, &least)| cluster != least.index()) {
+    for (cluster, &smallest) in component.iter().enumerate().filter(|&(cluster, &least)| cluster != least.index()) {
         merges.insert(ClusterId::from_index(cluster).smallest());
-        merges.insert(ClusterId::from_index(least.index()).smallest());
+        merges.insert(ClusterId::from_index(smallest.index()).smallest());
     }
-    for (_, &cluster) in labels.iter().enumerate().filter(|&(page, cluster)| alone && page != cluster.index()) {
+    for (_, &cluster) in labels.iter().enumerate().filter(|&(page, cluster)| includes_single && page != cluster.index())
+    {
         merges.insert(cluster.smallest());
     }
     let component_of = |&cluster: &ClusterId| match merges.contains(cluster.smallest()) {
@@ -130,12 +131,12 @@ fn by_component<T: Number>(
     rows: &mut HashPartitions<[T; 2]>,
     share: usize,
     component_of: impl Fn(T) -> ComponentId,
-    some: &mut Vec<[T; 2]>,
+    scratch: &mut Vec<[T; 2]>,
     into: &mut Vec<(ComponentId, T, T)>,
 ) -> Result<()> {
-    rows.take(share, some)?;
+    rows.take(share, scratch)?;
     into.clear();
-    into.extend(some.iter().map(|&[from, to]| (component_of(from), from, to)));
+    into.extend(scratch.iter().map(|&[from, to]| (component_of(from), from, to)));
     into.sort_unstable();
     into.dedup();
     Ok(())
@@ -145,8 +146,8 @@ fn by_component<T: Number>(
 /// in ascending order.
 fn rows_of<T: Number>(rows: &[(ComponentId, T, T)], component: ComponentId, next: &mut usize) -> Vec<(T, T)> {
     let skipped = rows[*next..].iter().take_while(|row| row.0 < component).count();
-    let own = rows[*next + skipped..].iter().take_while(|row| row.0 == component);
-    let own: Vec<(T, T)> = own.map(|row| (row.1, row.2)).collect();
-    *next += skipped + own.len();
-    own
+    let component_rows = rows[*next + skipped..].iter().take_while(|row| row.0 == component);
+    let pairs: Vec<(T, T)> = component_rows.map(|row| (row.1, row.2)).collect();
+    *next += skipped + pairs.len();
+    pairs
 }

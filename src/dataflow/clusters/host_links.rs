@@ -17,18 +17,18 @@ use webtwin_engine::Net;
 pub(super) struct PagePlaces {
     /// Pages with their indices. At most half of the slots are taken.
     slots: Vec<[u32; 2]>,
-    taken: usize,
+    used_slots: usize,
 }
 
 /// Mark of an empty slot, and the index of a page that is not in the table.
-pub(super) const NOWHERE: u32 = u32::MAX;
+pub(super) const NO_INDEX: u32 = u32::MAX;
 
 impl PagePlaces {
     pub(super) fn new() -> PagePlaces {
-        PagePlaces { slots: vec![[NOWHERE; 2]; 1 << 10], taken: 0 }
+        PagePlaces { slots: vec![[NO_INDEX; 2]; 1 << 10], used_slots: 0 }
     }
 
-    /// Returns the index of a page, or [`NOWHERE`].
+    /// Returns the index of a page, or [`NO_INDEX`].
     pub(super) fn place(&self, page: Page) -> u32 {
         self.slots[self.slot(page)][1]
     }
@@ -46,8 +46,8 @@ impl PagePlaces {
     }
 
     fn clear(&mut self) {
-        self.slots.fill([NOWHERE; 2]);
-        self.taken = 0;
+        self.slots.fill([NO_INDEX; 2]);
+        self.used_slots = 0;
     }
 
     /// Returns the slot of a page, or the empty slot in which it would be stored.
@@ -55,7 +55,7 @@ impl PagePlaces {
     fn slot(&self, page: Page) -> usize {
         let bits = self.slots.len().trailing_zeros();
         let mut at = (page.0.wrapping_mul(0x9e37_79b9) >> (32 - bits)) as usize;
-        while ![page.0, NOWHERE].contains(&self.slots[at][0]) {
+        while ![page.0, NO_INDEX].contains(&self.slots[at][0]) {
             at = (at + 1) % self.slots.len();
         }
         at
@@ -64,13 +64,13 @@ impl PagePlaces {
     /// Sets the index of a page. Returns true if the page was not in the table.
     fn set(&mut self, page: Page, place: u32) -> bool {
         let at = self.slot(page);
-        let is_new = self.slots[at][0] == NOWHERE;
+        let is_new = self.slots[at][0] == NO_INDEX;
         self.slots[at] = [page.0, place];
-        self.taken += usize::from(is_new);
-        if 2 * self.taken > self.slots.len() {
-            let more = vec![[NOWHERE; 2]; 2 * self.slots.len()];
-            let slots = std::mem::replace(&mut self.slots, more);
-            for slot in slots.into_iter().filter(|slot| slot[0] != NOWHERE) {
+        self.used_slots += usize::from(is_new);
+        if 2 * self.used_slots > self.slots.len() {
+            let larger_slots = vec![[NO_INDEX; 2]; 2 * self.slots.len()];
+            let slots = std::mem::replace(&mut self.slots, larger_slots);
+            for slot in slots.into_iter().filter(|slot| slot[0] != NO_INDEX) {
                 let at = self.slot(Page(slot[0]));
                 self.slots[at] = slot;
             }
@@ -104,24 +104,24 @@ impl LinksByHost<'_> {
         LinksByHost { hosts, places: PagePlaces::new(), pages: Vec::new(), ends: Vec::new(), links: Vec::new() }
     }
 
-    /// Calls `each` with the links of each host.
-    pub(super) fn each(&mut self, links: &[[Page; 2]], mut each: impl FnMut(HostId, &HostLinks<'_>)) {
-        let LinksByHost { hosts, places, pages, ends, links: placed } = self;
+    /// Calls `visit` with the links of each host.
+    pub(super) fn for_each_host(&mut self, links: &[[Page; 2]], mut visit: impl FnMut(HostId, &HostLinks<'_>)) {
+        let LinksByHost { hosts, places, pages, ends, links: links_by_source } = self;
         places.put_ends(links, hosts, pages);
-        by_source(links, places, pages.len(), ends, placed);
-        let (mut first, mut own) = (0, Vec::new());
+        by_source(links, places, pages.len(), ends, links_by_source);
+        let (mut first, mut host_links) = (0, Vec::new());
         for pages in pages.chunk_by(|&x, &y| hosts[x] == hosts[y]) {
             let last = first + pages.len();
-            links_of(placed, ends, first..last, &mut own);
+            links_of(links_by_source, ends, first..last, &mut host_links);
             first = last;
-            each(hosts[pages[0]], &HostLinks { pages, ends: &own });
+            visit(hosts[pages[0]], &HostLinks { pages, ends: &host_links });
         }
     }
 }
 
-/// Calls `each` with the links within each host and the rows of pages of the host, ascending by
-/// page. Returns the values that it returns. Links to other hosts are ignored, and so are rows of
-/// hosts without links. Takes one exchange, in `2^bits` partitions.
+/// Calls `row_maker` with the links within each host and the rows of pages of the host, ascending
+/// by page. Returns the values that it returns. Links to other hosts are ignored, and so are rows
+/// of hosts without links. Takes one exchange, in `2^bits` partitions.
 ///
 /// # Errors
 /// Returns any error of [`rows_and_links`].
@@ -132,27 +132,27 @@ pub(super) fn on_each_host<Row: Pod + Send, Made>(
     hosts: &[HostId],
     links: impl Iterator<Item = Result<(Page, Page)>>,
     (rows, page): (impl Iterator<Item = Row>, impl Fn(&Row) -> Page),
-    mut each: impl FnMut(&HostLinks<'_>, &[Row]) -> Vec<Made>,
+    mut row_maker: impl FnMut(&HostLinks<'_>, &[Row]) -> Vec<Made>,
 ) -> Result<Vec<Made>> {
     let host = |page: Page| hosts[page];
     let links = links.filter_ok(|&(src, dst)| host(src) == host(dst));
     let rows = (rows.map(Ok), |row: &Row| host(page(row)));
-    let alike = CommonPartitions { bits, kinds: 2 };
-    let (mut all_rows, mut all_links) = rows_and_links(net, name, alike, rows, (links, host))?;
+    let partitioning = CommonPartitions { bits, kinds: 2 };
+    let (mut all_rows, mut all_links) = rows_and_links(net, name, partitioning, rows, (links, host))?;
     let mut by_host = LinksByHost::new(hosts);
-    let (mut some, mut some_rows, mut made) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut link_rows, mut share_rows, mut made_rows) = (Vec::new(), Vec::new(), Vec::new());
     for share in 0..all_links.count() {
         net.check()?;
-        all_links.take(share, &mut some)?;
-        all_rows.take(share, &mut some_rows)?;
-        some_rows.sort_unstable_by_key(|row| (host(page(row)), page(row)));
-        by_host.each(&some, |of, links| {
-            let begin = some_rows.partition_point(|row| host(page(row)) < of);
-            let rows = some_rows[begin..].iter().take_while(|row| host(page(row)) == of).count();
-            made.extend(each(links, &some_rows[begin..begin + rows]));
+        all_links.take(share, &mut link_rows)?;
+        all_rows.take(share, &mut share_rows)?;
+        share_rows.sort_unstable_by_key(|row| (host(page(row)), page(row)));
+        by_host.for_each_host(&link_rows, |current_host, links| {
+            let begin = share_rows.partition_point(|row| host(page(row)) < current_host);
+            let rows = share_rows[begin..].iter().take_while(|row| host(page(row)) == current_host).count();
+            made_rows.extend(row_maker(links, &share_rows[begin..begin + rows]));
         });
     }
-    Ok(made)
+    Ok(made_rows)
 }
 
 /// Replaces the content of `into` by links as pairs of page indices, ascending by source, and the
@@ -168,13 +168,18 @@ pub(super) fn by_source(
     by_number(links, |link: &[Page; 2]| places.place(link[0]), by_place, count, ends, into);
 }
 
-/// Replaces the content of `own` by the links from a range of indices, as [`by_source`] has ordered
-/// them. Their indices are relative to the start of the range.
-pub(super) fn links_of(links: &[[u32; 2]], ends: &[u32], places: std::ops::Range<usize>, own: &mut Vec<[u32; 2]>) {
+/// Replaces the content of `group_links` by the links from a range of indices, as [`by_source`] has
+/// ordered them. Their indices are relative to the start of the range.
+pub(super) fn links_of(
+    links: &[[u32; 2]],
+    ends: &[u32],
+    places: std::ops::Range<usize>,
+    group_links: &mut Vec<[u32; 2]>,
+) {
     let start = if places.start == 0 { 0 } else { ends[places.start - 1] as usize };
     let end = if places.is_empty() { start } else { ends[places.end - 1] as usize };
-    own.clear();
-    own.extend(links[start..end].iter().map(|link| link.map(|at| at - places.start as u32)));
+    group_links.clear();
+    group_links.extend(links[start..end].iter().map(|link| link.map(|at| at - places.start as u32)));
 }
 
 #[cfg(test)]
@@ -193,8 +198,8 @@ mod tests {
             let mut places = PagePlaces::new();
             for pages in shares {
                 places.put(pages.iter().rev().map(|&page| Page(page)));
-                let want: BTreeMap<u32, u32> = pages.iter().rev().copied().zip(0..).collect();
-                prop_assert!((0..9000).all(|page| places.place(Page(page)) == *want.get(&page).unwrap_or(&NOWHERE)));
+                let expected: BTreeMap<u32, u32> = pages.iter().rev().copied().zip(0..).collect();
+                prop_assert!((0..9000).all(|page| places.place(Page(page)) == *expected.get(&page).unwrap_or(&NO_INDEX)));
             }
         }
     }

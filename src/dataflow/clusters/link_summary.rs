@@ -55,7 +55,7 @@ pub struct PriorLinks {
     /// Links of this worker along which clusters may merge.
     merging: Arc<MergingLinks>,
     /// Smallest pages of the trivial clusters whose pages have changed.
-    changed: Arc<PageSet>,
+    changed_clusters: Arc<PageSet>,
 }
 
 impl PriorLinks {
@@ -70,19 +70,21 @@ impl PriorLinks {
         merging: Arc<MergingLinks>,
         labels: [&[ClusterId]; 2],
     ) -> Result<PriorLinks> {
-        let changed = net.once_per_process(|| {
-            let mut changed = PageSet::new(labels[0].len(), |_| false);
-            for (before, now) in labels[0].iter().zip(labels[1]).filter(|(before, now)| before != now) {
-                [before, now].into_iter().for_each(|cluster| changed.insert(cluster.smallest()));
+        let changed_clusters = net.once_per_process(|| {
+            let mut cluster_set = PageSet::new(labels[0].len(), |_| false);
+            for (prior_cluster, current_cluster) in
+                labels[0].iter().zip(labels[1]).filter(|(before, now)| before != now)
+            {
+                [prior_cluster, current_cluster].into_iter().for_each(|cluster| cluster_set.insert(cluster.smallest()));
             }
-            changed
+            cluster_set
         })?;
-        Ok(PriorLinks { rows, merging, changed })
+        Ok(PriorLinks { rows, merging, changed_clusters })
     }
 
     /// True if a trivial cluster has the same pages as before.
     fn stays(&self, cluster: ClusterId) -> bool {
-        !self.changed.contains(cluster.smallest())
+        !self.changed_clusters.contains(cluster.smallest())
     }
 
     /// Adds the rows of unchanged clusters, and the links along which these may merge.
@@ -115,14 +117,14 @@ pub fn of_clusters(
     links: &WorkerLinks,
     hosts: &[HostId],
     trivial: TrivialClusters<'_>,
-    before: Option<PriorLinks>,
+    prior_links: Option<PriorLinks>,
     settings: &ClusterSettings,
 ) -> Result<(SpillColumn<LinkSummary>, Arc<MergingLinks>)> {
     let labels = trivial.labels;
     let is_recounted = |&(src, dst): &(Page, Page)| {
-        before.as_ref().is_none_or(|before| !before.stays(labels[src]) || !before.stays(labels[dst]))
+        prior_links.as_ref().is_none_or(|before| !before.stays(labels[src]) || !before.stays(labels[dst]))
     };
-    let count = match &before {
+    let count = match &prior_links {
         None => links.len(),
         Some(_) => links
             .blocks()
@@ -130,7 +132,7 @@ pub fn of_clusters(
             .sum::<Result<_>>()?,
     };
     let (mut rows, mut merging) = (SpillColumn::new(&net.memory), MergingLinks::new(net));
-    let each = |row, between: &[ClusterLink]| {
+    let visit = |row, between: &[ClusterLink]| {
         rows.push(row)?;
         if settings.merge == MergeCondition::Tolerant && may_merge(&row, settings.merge) {
             merging.extend(between.iter().map(|link| [link.src, link.dst]))?;
@@ -138,14 +140,14 @@ pub fn of_clusters(
         Ok(())
     };
     let recounted = links.blocks().flatten_ok().filter_ok(is_recounted);
-    summary(net, count, recounted, hosts, trivial, settings.single_site, each)?;
-    if let Some(before) = before {
-        before.add_to(labels, &mut rows, &mut merging)?;
+    summary(net, count, recounted, hosts, trivial, settings.single_site, visit)?;
+    if let Some(prior) = prior_links {
+        prior.add_to(labels, &mut rows, &mut merging)?;
     }
     Ok((rows, Arc::new(merging)))
 }
 
-/// Computes `LinkSummary` from all trivial clusters of two or more pages. `each` receives the rows
+/// Computes `LinkSummary` from all trivial clusters of two or more pages. `visit` receives the rows
 /// of the cluster pairs that this worker owns, each once and in no particular order, and the links
 /// that a row counts.
 ///
@@ -156,8 +158,8 @@ pub fn of_clusters(
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] if
-/// links beyond the memory budget do not fit on the disk. Returns any error of `each`, and an error
-/// if the run has ended.
+/// links beyond the memory budget do not fit on the disk. Returns any error of `visit`, and an
+/// error if the run has ended.
 ///
 /// # Memory
 /// Takes 8 bytes for each link that counts, or the budget of the step if it is smaller, and 20 more
@@ -169,7 +171,7 @@ pub fn summary(
     hosts: &[HostId],
     TrivialClusters { labels, sizes }: TrivialClusters<'_>,
     single_site: bool,
-    mut each: impl FnMut(LinkSummary, &[ClusterLink]) -> Result<()>,
+    mut visit: impl FnMut(LinkSummary, &[ClusterLink]) -> Result<()>,
 ) -> Result<()> {
     let rows = links.filter_ok(|&(src, dst)| {
         let (ri, rj) = (labels[src], labels[dst]);
@@ -179,18 +181,18 @@ pub fn summary(
     let clusters = |&[src, dst]: &[Page; 2]| u64::from(labels[src]) << 32 | u64::from(labels[dst]);
     let rows = rows.map_ok(<[Page; 2]>::from);
     let mut shares = HashPartitions::new(net, "LinkSummary", count as u64, rows, clusters)?;
-    let (mut some, mut between) = (Vec::new(), Vec::new());
+    let (mut share_rows, mut between) = (Vec::new(), Vec::new());
     for number in 0..shares.count() {
         net.check()?;
-        shares.take(number, &mut some)?;
+        shares.take(number, &mut share_rows)?;
         between.clear();
-        between.extend(some.iter().map(|&[src, dst]| {
+        between.extend(share_rows.iter().map(|&[src, dst]| {
             let (src_cluster, dst_cluster) = (labels[src], labels[dst]);
             ClusterLink { src_cluster, dst_cluster, src, dst }
         }));
         let rows = link_summary(&mut between, |cluster| sizes.size(cluster));
         let links = between.chunk_by(|x, y| (x.src_cluster, x.dst_cluster) == (y.src_cluster, y.dst_cluster));
-        rows.into_iter().zip(links).try_for_each(|(row, links)| each(row, links))?;
+        rows.into_iter().zip(links).try_for_each(|(row, links)| visit(row, links))?;
     }
     Ok(())
 }

@@ -43,8 +43,8 @@ impl WorkerLinks {
         WorkerLinks { directory, worker, ends, targets, linking: Arc::default(), name_editions: false }
     }
 
-    /// Creates the links that `of` returns for each page of this worker, in any order. Takes one
-    /// round.
+    /// Creates the links that `targets_of` returns for each page of this worker, in any order.
+    /// Takes one round.
     ///
     /// # Errors
     /// Returns [`Error::TooManyRows`] if there are 2^32 or more links, and an error if the run has
@@ -52,21 +52,21 @@ impl WorkerLinks {
     pub fn new(
         net: &mut Net<'_>,
         directory: Arc<Directory>,
-        of: impl FnMut(Page, &mut Vec<Page>),
+        targets_of: impl FnMut(Page, &mut Vec<Page>),
     ) -> Result<WorkerLinks> {
-        WorkerLinks::of_worker(directory, net.index(), of)?.message(net)
+        WorkerLinks::of_worker(directory, net.index(), targets_of)?.message(net)
     }
 
     fn of_worker(
         directory: Arc<Directory>,
         worker: usize,
-        mut of: impl FnMut(Page, &mut Vec<Page>),
+        mut targets_of: impl FnMut(Page, &mut Vec<Page>),
     ) -> Result<WorkerLinks> {
         let mut links = WorkerLinks::empty(Arc::clone(&directory), worker, Array::default());
         let mut targets = Vec::new();
         for page in directory.owned(worker) {
             targets.clear();
-            of(page, &mut targets);
+            targets_of(page, &mut targets);
             links.push(&mut targets)?;
         }
         Ok(links)
@@ -81,19 +81,19 @@ impl WorkerLinks {
     pub(crate) fn of_page_ranges(
         net: &mut Net<'_>,
         directory: Arc<Directory>,
-        arrived: PageRanges<[Page; 2]>,
+        link_ranges: PageRanges<[Page; 2]>,
         targets: Array<Page>,
     ) -> Result<WorkerLinks> {
         let mut links = WorkerLinks::empty(directory, net.index(), targets);
-        let (mut ends, mut targets, mut of_page) = (Vec::new(), Vec::new(), Vec::new());
-        arrived.each(net, |places, rows| {
+        let (mut ends, mut targets, mut page_targets) = (Vec::new(), Vec::new(), Vec::new());
+        link_ranges.for_each(net, |places, rows| {
             let source = |link: &[Page; 2]| link[0].0 - places.start as u32;
             by_number(rows, source, |link: &[Page; 2]| link[1], places.len(), &mut ends, &mut targets);
             let mut start = 0;
             for &end in &ends {
-                of_page.clear();
-                of_page.extend_from_slice(&targets[start..end as usize]);
-                links.push(&mut of_page)?;
+                page_targets.clear();
+                page_targets.extend_from_slice(&targets[start..end as usize]);
+                links.push(&mut page_targets)?;
                 start = end as usize;
             }
             Ok(())
@@ -108,12 +108,12 @@ impl WorkerLinks {
         let mut linking = vec![false; count];
         let pages = self.directory.owned(self.worker).zip(self.counts()).filter(|(_, links)| *links > 0);
         pages.for_each(|(page, _)| linking[hosts[page].index()] = true);
-        let mine = (0..count).filter(|&host| linking[host]).map(HostId::from_index).collect();
+        let own_hosts = (0..count).filter(|&host| linking[host]).map(HostId::from_index).collect();
         drop(linking);
-        let all = net.broadcast("hosts with links", mine)?;
+        let linking_hosts = net.broadcast("hosts with links", own_hosts)?;
         self.linking = net.once_per_process(|| {
             let mut linking = vec![false; count];
-            all.iter().for_each(|host| linking[host.index()] = true);
+            linking_hosts.iter().for_each(|host| linking[host.index()] = true);
             linking
         })?;
         Ok(self)
@@ -135,8 +135,8 @@ impl WorkerLinks {
         targets.dedup();
         self.targets.push(targets)?;
         let end = u32::try_from(self.targets.len()).map_err(|_| {
-            let (found, allowed) = (self.targets.len(), u64::from(u32::MAX));
-            Error::TooManyRows { what: "links of a worker's pages".into(), found, allowed }
+            let (link_count, allowed) = (self.targets.len(), u64::from(u32::MAX));
+            Error::TooManyRows { what: "links of a worker's pages".into(), found: link_count, allowed }
         })?;
         self.ends.push(end);
         Ok(())
@@ -197,21 +197,21 @@ impl WorkerLinks {
 
     /// Returns the sources of the links in a range of indices.
     fn sources(&self, places: Range<usize>) -> impl ExactSizeIterator<Item = Page> + '_ {
-        let before = self.ends.partition_point(|&end| end as usize <= places.start);
-        let pages = self.directory.owned_from(self.worker, before);
-        Sources { links: self, pages, src: Page::NONE, end: 0, next_page: before, places }
+        let first_page = self.ends.partition_point(|&end| end as usize <= places.start);
+        let pages = self.directory.owned_from(self.worker, first_page);
+        Sources { links: self, pages, src: Page::NONE, end: 0, next_page: first_page, places }
     }
 
     /// Returns, for each partition with links, the range of indices of the links from its pages.
     pub fn by_partition(&self) -> Vec<(usize, Range<usize>)> {
-        let (mut pages_before, mut before) = (0, 0);
-        let of_part = |(partition, pages): (usize, Range<u32>)| {
+        let (mut pages_before, mut first_link) = (0, 0);
+        let part_links = |(partition, pages): (usize, Range<u32>)| {
             pages_before += pages.len();
-            let links = before..self.range(pages_before - 1).end;
-            before = links.end;
+            let links = first_link..self.range(pages_before - 1).end;
+            first_link = links.end;
             (partition, links)
         };
-        self.directory.parts(self.worker).map(of_part).filter(|(_, links)| !links.is_empty()).collect()
+        self.directory.parts(self.worker).map(part_links).filter(|(_, links)| !links.is_empty()).collect()
     }
 
     fn range(&self, place: usize) -> Range<usize> {
@@ -300,14 +300,14 @@ pub fn resolve(net: &mut Net<'_>, local_pages: &mut WorkerPages, crawl: &Crawl) 
     let directory = crawl.directory.clone();
     let [lead_on, editions] =
         [local_pages.redirects.len() + local_pages.leads.len(), local_pages.editions.len()].map(|rows| rows as u64);
-    let [lead_on, editions, all] =
+    let [lead_on, editions, link_count] =
         net.all_sum("redirects and links", [lead_on, editions, local_pages.links.items()])?;
     let redirects = if lead_on > 0 { Redirects::gather(net, local_pages, &directory)? } else { Redirects::default() };
     let by_doc_id = directory.by_doc_id()?;
     let (mut slots, mut links_of) = (local_pages.kept(), local_pages.links.reader());
     let source = |send: &mut dyn FnMut([Page; 2])| {
         // Sends the links of some pages per call, so that receiving can proceed in between.
-        let mut inspected = 0;
+        let mut inspected_links = 0;
         for (slot, src) in slots.by_ref() {
             let targets = links_of.get(slot)?;
             for &target in targets {
@@ -317,14 +317,14 @@ pub fn resolve(net: &mut Net<'_>, local_pages: &mut WorkerPages, crawl: &Crawl) 
                     }
                 });
             }
-            inspected += targets.len() + 1;
-            if inspected >= 1 << 15 {
+            inspected_links += targets.len() + 1;
+            if inspected_links >= 1 << 15 {
                 return Ok(true);
             }
         }
         Ok(false)
     };
-    let mut arrived = PageRanges::new(net, crawl.pages.len(), all / net.peers() as u64, 1);
+    let mut link_ranges = PageRanges::new(net, crawl.pages.len(), link_count / net.peers() as u64, 1);
     net.exchange_from(
         "LINK",
         source,
@@ -332,7 +332,7 @@ pub fn resolve(net: &mut Net<'_>, local_pages: &mut WorkerPages, crawl: &Crawl) 
         |rows: &[[Page; 2]]| {
             rows.iter().try_for_each(|&[src, dst]| {
                 let place = directory.place(src);
-                arrived.push(place, [Page(place as u32), dst])
+                link_ranges.push(place, [Page(place as u32), dst])
             })
         },
     )?;
@@ -341,7 +341,7 @@ pub fn resolve(net: &mut Net<'_>, local_pages: &mut WorkerPages, crawl: &Crawl) 
     // The page links inherit the memory limit of the doc id links, which are freed first.
     let targets = local_pages.links.held_alike();
     local_pages.links.clear();
-    let links = WorkerLinks::of_page_ranges(net, directory, arrived, targets)?;
+    let links = WorkerLinks::of_page_ranges(net, directory, link_ranges, targets)?;
     Ok(WorkerLinks { name_editions: editions > 0, ..links })
 }
 
@@ -350,7 +350,7 @@ pub fn resolve(net: &mut Net<'_>, local_pages: &mut WorkerPages, crawl: &Crawl) 
 ///
 /// # Errors
 /// Returns any error of the disk, on which links may be, and an error if the run has ended.
-pub fn from_elsewhere(net: &mut Net<'_>, links: &WorkerLinks) -> Result<SpillColumn<u32>> {
+pub fn count_incoming(net: &mut Net<'_>, links: &WorkerLinks) -> Result<SpillColumn<u32>> {
     let (directory, hosts) = (&links.directory, &links.directory.hosts);
     let mut counts = vec![0u32; directory.owned(net.index()).count()];
     let count = |targets: &[Page]| {
@@ -367,18 +367,18 @@ pub fn from_elsewhere(net: &mut Net<'_>, links: &WorkerLinks) -> Result<SpillCol
 ///
 /// # Errors
 /// Returns any error of the disk, and an error if the run has ended.
-pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &SpillColumn<u32>, crawl: &Crawl) -> Result<Arc<Vec<u32>>> {
+pub fn to_hosts(net: &mut Net<'_>, incoming_links: &SpillColumn<u32>, crawl: &Crawl) -> Result<Arc<Vec<u32>>> {
     let hosts = &crawl.directory.hosts;
-    let mut mine: BTreeMap<HostId, u32> = BTreeMap::new();
+    let mut link_counts: BTreeMap<HostId, u32> = BTreeMap::new();
     let pages = crawl.directory.owned(net.index());
-    for (page, links) in pages.zip(from_elsewhere.rows()) {
+    for (page, links) in pages.zip(incoming_links.rows()) {
         let links = links?;
         if links > 0 {
-            *mine.entry(hosts[page]).or_default() += links;
+            *link_counts.entry(hosts[page]).or_default() += links;
         }
     }
     let rows =
-        net.broadcast("links to hosts", mine.into_iter().map(|(host, links)| [host.number(), links]).collect())?;
+        net.broadcast("links to hosts", link_counts.into_iter().map(|(host, links)| [host.number(), links]).collect())?;
     net.once_per_process(|| {
         let mut sums = vec![0u32; hosts.iter().max().map_or(0, |host| host.index() + 1)];
         rows.iter().for_each(|&[host, links]| sums[host as usize] = sums[host as usize].saturating_add(links));
@@ -401,31 +401,31 @@ mod tests {
             let partitions = TablePartitions::new(8, peers);
             let hosts = vec![HostId(0); pages as usize];
             let directory = Arc::new(Directory::even(hosts, partitions));
-            let given: Vec<(Page, Page)> =
+            let sample_links: Vec<(Page, Page)> =
                 given.into_iter().filter(|link| link.0 < pages).map(|link| (Page(link.0), Page(link.1))).collect();
             for worker in 0..peers {
-                let mut want: Vec<(Page, Page)> =
-                    given.iter().copied().filter(|link| directory.owner(link.0) == worker).collect();
-                want.sort_unstable();
-                want.dedup();
+                let mut expected: Vec<(Page, Page)> =
+                    sample_links.iter().copied().filter(|link| directory.owner(link.0) == worker).collect();
+                expected.sort_unstable();
+                expected.dedup();
                 let links = WorkerLinks::of_worker(Arc::clone(&directory), worker, |page, targets| {
-                    targets.extend(given.iter().filter(|link| link.0 == page).map(|link| link.1));
+                    targets.extend(sample_links.iter().filter(|link| link.0 == page).map(|link| link.1));
                 }).unwrap();
-                prop_assert_eq!(links.blocks().map(Result::unwrap).collect::<Vec<_>>().concat(), &want[..]);
+                prop_assert_eq!(links.blocks().map(Result::unwrap).collect::<Vec<_>>().concat(), &expected[..]);
                 let mut reader = links.reader();
                 for page in directory.owned(worker) {
-                    let targets = want.iter().filter(|link| link.0 == page).map(|link| link.1);
+                    let targets = expected.iter().filter(|link| link.0 == page).map(|link| link.1);
                     prop_assert_eq!(reader.targets(page).unwrap(), targets.collect::<Vec<_>>());
                 }
-                for start in 0..=want.len() {
-                    prop_assert_eq!(links.read(start..want.len()).unwrap(), &want[start..]);
+                for start in 0..=expected.len() {
+                    prop_assert_eq!(links.read(start..expected.len()).unwrap(), &expected[start..]);
                 }
                 let parts = links.by_partition();
                 for (partition, places) in &parts {
-                    let of_partition = links.read(places.clone()).unwrap();
-                    prop_assert!(of_partition.into_iter().all(|link| directory.partition(link.0) == *partition));
+                    let partition_links = links.read(places.clone()).unwrap();
+                    prop_assert!(partition_links.into_iter().all(|link| directory.partition(link.0) == *partition));
                 }
-                prop_assert_eq!(parts.into_iter().flat_map(|part| part.1).collect::<Vec<_>>(), (0..want.len()).collect::<Vec<_>>());
+                prop_assert_eq!(parts.into_iter().flat_map(|part| part.1).collect::<Vec<_>>(), (0..expected.len()).collect::<Vec<_>>());
             }
         }
     }

@@ -26,7 +26,7 @@ pub(super) struct SimilarPieces(Vec<[Page; 2]>);
 /// Piece with a page of a trivial cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-struct OfCluster {
+struct ClusterPiece {
     cluster: ClusterId,
     piece: PieceId,
     size: u32,
@@ -35,7 +35,7 @@ struct OfCluster {
 /// Piece with a page of a trivial cluster that points to a larger piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-struct Larger {
+struct LargerPiece {
     piece: PieceId,
     larger: PieceId,
     size: u32,
@@ -49,24 +49,24 @@ impl SimilarPieces {
     /// # Errors
     /// Returns any error of [`HashPartitions::alike`].
     pub(super) fn find(net: &mut Net<'_>, web: &KnownWeb<'_>, pieces: &Pieces) -> Result<SimilarPieces> {
-        let of_cluster = |PieceRow { page, piece, size }| OfCluster { cluster: web.cluster(page), piece, size };
-        let rows = pieces.rows.iter().map_ok(of_cluster);
-        let cluster = |row: &OfCluster| row.cluster;
+        let cluster_row = |PieceRow { page, piece, size }| ClusterPiece { cluster: web.cluster(page), piece, size };
+        let rows = pieces.rows.iter().map_ok(cluster_row);
+        let cluster = |row: &ClusterPiece| row.cluster;
         let mut by_cluster = HashPartitions::alike(net, "pieces by cluster", web.alike(), rows, cluster)?;
-        let host = |row: &Larger| web.host(row.piece.smallest());
-        let mut some = Vec::new();
+        let host = |row: &LargerPiece| web.host(row.piece.smallest());
+        let mut cluster_rows = Vec::new();
         let rows = (0..by_cluster.count()).map(|share| {
-            by_cluster.take(share, &mut some)?;
-            Ok(larger_pieces(&mut some))
+            by_cluster.take(share, &mut cluster_rows)?;
+            Ok(larger_pieces(&mut cluster_rows))
         });
         let mut by_host = HashPartitions::alike(net, "larger pieces", web.alike(), rows.flatten_ok(), host)?;
         drop(by_cluster);
 
-        let (mut some, mut copies) = (Vec::new(), Vec::new());
+        let (mut host_rows, mut copies) = (Vec::new(), Vec::new());
         for share in 0..by_host.count() {
             net.check()?;
-            by_host.take(share, &mut some)?;
-            copies.extend(copies_of_larger(&mut some));
+            by_host.take(share, &mut host_rows)?;
+            copies.extend(copies_of_larger(&mut host_rows));
         }
         drop(by_host);
         let owners = HashOwners::new(net);
@@ -75,9 +75,9 @@ impl SimilarPieces {
 
     /// Finds the similar cluster of every piece, given the pieces of all workers.
     pub(super) fn of_all(web: &KnownWeb<'_>, rows: &[PieceRow]) -> SimilarPieces {
-        let of_cluster =
-            |&PieceRow { page, piece, size }: &PieceRow| OfCluster { cluster: web.cluster(page), piece, size };
-        let mut larger = larger_pieces(&mut rows.iter().map(of_cluster).collect::<Vec<_>>());
+        let cluster_row =
+            |&PieceRow { page, piece, size }: &PieceRow| ClusterPiece { cluster: web.cluster(page), piece, size };
+        let mut larger = larger_pieces(&mut rows.iter().map(cluster_row).collect::<Vec<_>>());
         SimilarPieces(roots_here(copies_of_larger(&mut larger)))
     }
 
@@ -103,37 +103,39 @@ impl SimilarPieces {
     pub(super) fn pair_each_other(&self, web: &KnownWeb<'_>) -> Vec<PieceId> {
         let mut rows: Vec<_> = self.0.iter().map(|&[piece, largest]| (largest, web.host(piece), piece)).collect();
         rows.sort_unstable();
-        let several = rows.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)).filter(|here| here.len() > 1);
-        let mut beside: Vec<PieceId> = several.flatten().map(|row| PieceId::from_smallest(row.2)).collect();
-        beside.sort_unstable();
-        beside
+        let shared_places = rows.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)).filter(|here| here.len() > 1);
+        let mut piece_ids: Vec<PieceId> = shared_places.flatten().map(|row| PieceId::from_smallest(row.2)).collect();
+        piece_ids.sort_unstable();
+        piece_ids
     }
 }
 
 /// Returns the pieces of some trivial clusters except the largest piece of each cluster.
-fn larger_pieces(rows: &mut [OfCluster]) -> Vec<Larger> {
+fn larger_pieces(rows: &mut [ClusterPiece]) -> Vec<LargerPiece> {
     rows.sort_unstable();
     let clusters = rows.chunk_by(|x, y| x.cluster == y.cluster);
-    let of_cluster = |rows: &[OfCluster]| {
+    let larger_in_cluster = |rows: &[ClusterPiece]| {
         let largest = rows.iter().max_by_key(|row| by_size(row.size as usize, row.piece));
-        let &OfCluster { piece: larger, size: larger_size, .. } = largest.expect("a chunk is not empty");
-        let others = rows.iter().filter(move |row| row.piece != larger);
-        others.map(|&OfCluster { piece, size, .. }| Larger { piece, larger, size, larger_size }).collect::<Vec<_>>()
+        let &ClusterPiece { piece: larger, size: larger_size, .. } = largest.expect("a chunk is not empty");
+        let smaller_pieces = rows.iter().filter(move |row| row.piece != larger);
+        smaller_pieces
+            .map(|&ClusterPiece { piece, size, .. }| LargerPiece { piece, larger, size, larger_size })
+            .collect::<Vec<_>>()
     };
-    clusters.flat_map(of_cluster).collect()
+    clusters.flat_map(larger_in_cluster).collect()
 }
 
 /// Returns the pieces that are copies of a larger piece, each with that piece.
-fn copies_of_larger(rows: &mut [Larger]) -> Vec<[Page; 2]> {
+fn copies_of_larger(rows: &mut [LargerPiece]) -> Vec<[Page; 2]> {
     rows.sort_unstable();
     let mut pointed_to = Vec::new();
-    let copy_of = |rows: &[Larger]| {
+    let copy_of = |rows: &[LargerPiece]| {
         let piece = rows[0].piece;
         pointed_to.clear();
         pointed_to.extend(rows.iter().map(|row| row.larger));
-        let size = |of: PieceId| match of == piece {
+        let size = |wanted_piece: PieceId| match wanted_piece == piece {
             true => rows[0].size as usize,
-            false => rows[rows.partition_point(|row| row.larger < of)].larger_size as usize,
+            false => rows[rows.partition_point(|row| row.larger < wanted_piece)].larger_size as usize,
         };
         larger_copy(piece, &mut pointed_to, size).map(|larger| [piece.smallest(), larger.smallest()])
     };

@@ -44,21 +44,21 @@ impl Pieces {
         let (mut pages, mut links) = rows_and_links(net, "pages and links that merge", web.alike(), pages, links)?;
         let mut pieces = Pieces { rows: HashPartitions::empty(net, web.alike()) };
         let (mut places, mut by_host) = (PagePlaces::new(), LinksByHost::new(&web.directory.hosts));
-        let (mut some, mut some_links) = (Vec::new(), Vec::new());
+        let (mut share_pages, mut link_rows) = (Vec::new(), Vec::new());
         for share in 0..pages.count() {
             net.check()?;
-            pages.take(share, &mut some)?;
-            links.take(share, &mut some_links)?;
-            some.sort_by_cached_key(|&page| (web.host(page), page));
-            let members = grown(web, &some, &some_links, &mut places, &mut by_host);
+            pages.take(share, &mut share_pages)?;
+            links.take(share, &mut link_rows)?;
+            share_pages.sort_by_cached_key(|&page| (web.host(page), page));
+            let members = grow_on_hosts(web, &share_pages, &link_rows, &mut places, &mut by_host);
             pieces.put(share, &members)?;
         }
         Ok(pieces)
     }
 
-    /// Joins pieces of one similar cluster that are on the same host. `beside` are these pieces,
-    /// `similar` returns their similar clusters, and `links` are this worker's links that may join
-    /// some of them. Takes one exchange.
+    /// Joins pieces of one similar cluster that are on the same host. `paired_pieces` are these
+    /// pieces, `similar` returns their similar clusters, and `links` are this worker's links that
+    /// may join some of them. Takes one exchange.
     ///
     /// # Errors
     /// Returns any error of [`HashPartitions::alike`].
@@ -67,35 +67,35 @@ impl Pieces {
         net: &mut Net<'_>,
         web: &KnownWeb<'_>,
         similar: &SimilarPieces,
-        beside: &[PieceId],
+        paired_pieces: &[PieceId],
         links: impl Iterator<Item = Result<[Page; 2]>>,
     ) -> Result<()> {
         let host = |link: &[Page; 2]| web.host(link[0]);
         let mut links = HashPartitions::alike(net, "links between pieces", web.alike(), links, host)?;
         let mut by_host = LinksByHost::new(&web.directory.hosts);
-        let (mut some, mut some_links) = (Vec::new(), Vec::new());
+        let (mut piece_rows, mut link_rows) = (Vec::new(), Vec::new());
         for share in 0..links.count() {
             net.check()?;
-            links.take(share, &mut some_links)?;
-            if some_links.is_empty() {
+            links.take(share, &mut link_rows)?;
+            if link_rows.is_empty() {
                 continue;
             }
-            self.rows.take(share, &mut some)?;
+            self.rows.take(share, &mut piece_rows)?;
             let mut members: Vec<PieceMember> =
-                some.iter().map(|row| (row.piece, web.cluster(row.page), row.page)).collect();
+                piece_rows.iter().map(|row| (row.piece, web.cluster(row.page), row.page)).collect();
             // Members of pieces that may be joined, by host.
-            let of_host = |&(piece, _, _): &PieceMember| web.host(piece.smallest());
-            let is_paired = |member: &&PieceMember| beside.binary_search(&member.0).is_ok();
+            let host_of = |&(piece, _, _): &PieceMember| web.host(piece.smallest());
+            let is_paired = |member: &&PieceMember| paired_pieces.binary_search(&member.0).is_ok();
             let mut candidates: Vec<PieceMember> = members.iter().filter(is_paired).copied().collect();
-            candidates.sort_by_cached_key(|member| (of_host(member), *member));
-            let mut joined: Vec<(Page, PieceId)> = Vec::new();
-            by_host.each(&some_links, |host, links| {
-                let first = candidates.partition_point(|member| of_host(member) < host);
-                let count = candidates[first..].iter().take_while(|member| of_host(member) == host).count();
+            candidates.sort_by_cached_key(|member| (host_of(member), *member));
+            let mut new_names: Vec<(Page, PieceId)> = Vec::new();
+            by_host.for_each_host(&link_rows, |host, links| {
+                let first = candidates.partition_point(|member| host_of(member) < host);
+                let count = candidates[first..].iter().take_while(|member| host_of(member) == host).count();
                 let similar_cluster = |piece| similar.similar_cluster(piece).expect("it is beside another one");
-                joined.extend(join_pieces(&candidates[first..][..count], &links.pairs(), similar_cluster));
+                new_names.extend(join_pieces(&candidates[first..][..count], &links.pairs(), similar_cluster));
             });
-            rename(&mut members, joined);
+            rename(&mut members, new_names);
             self.put(share, &members)?;
         }
         Ok(())
@@ -113,7 +113,7 @@ impl Pieces {
 
 /// Returns the pieces of some hosts, ascending. `pages` are the pages of these hosts by host, and
 /// `links` are the links between clusters that may merge.
-fn grown(
+fn grow_on_hosts(
     web: &KnownWeb<'_>,
     pages: &[Page],
     links: &[[Page; 2]],
@@ -121,9 +121,9 @@ fn grown(
     by_host: &mut LinksByHost<'_>,
 ) -> Vec<PieceMember> {
     places.put(pages.iter().copied());
-    let mut joined = UnionFind::new(pages.len());
-    links.iter().for_each(|&[src, dst]| _ = joined.union(places.place(src), places.place(dst)));
-    let component = joined.labels().into_iter().map(|first| PieceId::from_smallest(pages[first.index()]));
+    let mut union = UnionFind::new(pages.len());
+    links.iter().for_each(|&[src, dst]| _ = union.union(places.place(src), places.place(dst)));
+    let component = union.labels().into_iter().map(|first| PieceId::from_smallest(pages[first.index()]));
     let mut members: Vec<PieceMember> =
         component.zip(pages).map(|(piece, &page)| (piece, web.cluster(page), page)).collect();
     members.sort_unstable();
@@ -134,11 +134,11 @@ fn grown(
     contested.sort_unstable();
     contested.dedup();
     if !contested.is_empty() {
-        let of_contested = |link: &&[Page; 2]| contested.binary_search(&web.host(link[0])).is_ok();
-        let links: Vec<[Page; 2]> = links.iter().filter(of_contested).copied().collect();
-        let mut grown = Vec::new();
-        by_host.each(&links, |_, links| grown.extend(grow_pieces(links, |page| web.cluster(page))));
-        rename(&mut members, grown);
+        let is_contested = |link: &&[Page; 2]| contested.binary_search(&web.host(link[0])).is_ok();
+        let links: Vec<[Page; 2]> = links.iter().filter(is_contested).copied().collect();
+        let mut grown_pieces = Vec::new();
+        by_host.for_each_host(&links, |_, links| grown_pieces.extend(grow_pieces(links, |page| web.cluster(page))));
+        rename(&mut members, grown_pieces);
     }
     members
 }

@@ -28,7 +28,7 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, Page};
 use webtwin_core::clusters::collection::{PageCollection, SimilarCluster};
 use webtwin_core::clusters::places::{
-    CollectionRoot, DEEPEST, Folders, PlacedPage, Roots, Vote, add_up, belonging, by_place, elect, halves, in_common,
+    CollectionRoot, Folders, MAX_DEPTH, PlacedPage, Roots, Vote, add_up, belonging, by_place, elect, halves, in_common,
     reports,
 };
 use webtwin_engine::{HashOwners, Net, Owners};
@@ -37,22 +37,26 @@ use webtwin_engine::{HashOwners, Net, Owners};
 #[derive(Debug)]
 pub(crate) struct PagePositions {
     /// Number of each page's collection; [`NO_COLLECTION`] if it has none.
-    of: Vec<u32>,
+    positions: Vec<u32>,
     /// First page of each collection, and the smallest page of its similar cluster.
     collections: Vec<(Page, Page)>,
 }
 
 /// Minimum number of votes of single pages that a worker collects before it adds them up. The
 /// threshold is twice the number of distinct votes if that is larger.
-const VOTES_AT_ONCE: usize = 1 << 18;
+const MIN_VOTES: usize = 1 << 18;
 
 /// Number for a page without a collection.
 const NO_COLLECTION: u32 = u32::MAX;
 
 impl PagePositions {
     /// Broadcasts the collections of all pages, of which there are `pages`.
-    pub(crate) fn new(net: &mut Net<'_>, found: &[SimilarCluster], pages: usize) -> Result<Arc<PagePositions>> {
-        let collections = found
+    pub(crate) fn new(
+        net: &mut Net<'_>,
+        similar_clusters: &[SimilarCluster],
+        pages: usize,
+    ) -> Result<Arc<PagePositions>> {
+        let collections = similar_clusters
             .iter()
             .filter(|cluster| !cluster.double)
             .flat_map(|cluster| cluster.collections.iter().map(|collection| (collection, cluster.id().smallest())));
@@ -60,17 +64,19 @@ impl PagePositions {
             let members = collection.members.iter().map(|member| member.1);
             ([collection.first_page(), similar_cluster], members.chain(collection.nearby.iter().copied()))
         });
-        let none = || PagePositions { of: vec![NO_COLLECTION; pages], collections: Vec::new() };
+        let no_positions = || PagePositions { positions: vec![NO_COLLECTION; pages], collections: Vec::new() };
         let open = |places: &mut PagePositions, [first, similar_cluster]: [Page; 2]| {
             places.collections.push((first, similar_cluster));
             places.collections.len() as u32 - 1
         };
-        broadcast_groups(net, "pages of mirrors", groups, none, open, |places, number, page| places.of[page] = number)
+        broadcast_groups(net, "pages of mirrors", groups, no_positions, open, |places, number, page| {
+            places.positions[page] = number
+        })
     }
 
     /// Returns the first page of a page's collection, and the smallest page of its similar cluster.
     pub(super) fn position(&self, page: Page) -> Option<(Page, Page)> {
-        self.collections.get(self.of[page] as usize).copied()
+        self.collections.get(self.positions[page] as usize).copied()
     }
 }
 
@@ -81,7 +87,7 @@ struct PathEnd {
     cluster: ClusterId,
     similar_cluster: Page,
     page: Page,
-    ends: [u32; DEEPEST],
+    ends: [u32; MAX_DEPTH],
 }
 
 /// Finds the roots of all collections. `places` returns the collection of a page, and `labels` are
@@ -98,14 +104,15 @@ fn roots(net: &mut Net<'_>, crawl: &Crawl, labels: &[ClusterId], places: &PagePo
     let count = crawl.directory.owned(net.index()).filter(|&page| places.position(page).is_some()).count() as u64;
     let key = |row: &PathEnd| row.cluster;
     let mut shares = HashPartitions::new(net, "ends of paths", count, rows.flatten_ok(), key)?;
-    let (mut some, mut agreeing) = (Vec::new(), Vec::new());
+    let (mut share_votes, mut agreeing) = (Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
-        shares.take(share, &mut some)?;
-        some.sort_unstable();
-        let copies = some.chunk_by(|x: &PathEnd, y| (x.cluster, x.similar_cluster) == (y.cluster, y.similar_cluster));
+        shares.take(share, &mut share_votes)?;
+        share_votes.sort_unstable();
+        let copies =
+            share_votes.chunk_by(|x: &PathEnd, y| (x.cluster, x.similar_cluster) == (y.cluster, y.similar_cluster));
         for copies in copies.filter(|copies| copies.len() > 1) {
-            let paths: Vec<[u32; DEEPEST]> = copies.iter().map(|copy| copy.ends).collect();
+            let paths: Vec<[u32; MAX_DEPTH]> = copies.iter().map(|copy| copy.ends).collect();
             let segments = in_common(&paths) as u32;
             agreeing.extend(copies.iter().filter(|_| segments > 0).map(|copy| [copy.page, Page(segments)]));
         }
@@ -126,25 +133,25 @@ fn roots(net: &mut Net<'_>, crawl: &Crawl, labels: &[ClusterId], places: &PagePo
 fn votes_of(net: &Net<'_>, agreeing: &mut [[Page; 2]], crawl: &Crawl, places: &PagePositions) -> Result<Vec<Vote>> {
     agreeing.sort_unstable();
     let mut pages = crawl.reader();
-    let (mut votes, mut most) = (Vec::new(), VOTES_AT_ONCE);
+    let (mut votes, mut capacity) = (Vec::new(), MIN_VOTES);
     for &[page, Page(segments)] in &*agreeing {
         let Some((collection, similar_cluster)) = places.position(page) else { continue };
         let folders = Folders::new(pages.page(page)?.url());
         let depth = folders.segments() - segments as usize;
         let root = halves(folders.root(depth));
         votes.push(Vote { collection, similar_cluster, depth: depth as u32, root, pages: 1 });
-        if votes.len() == most {
+        if votes.len() == capacity {
             net.check()?;
             add_up(&mut votes);
-            most = VOTES_AT_ONCE.max(2 * votes.len());
+            capacity = MIN_VOTES.max(2 * votes.len());
         }
     }
     add_up(&mut votes);
     Ok(votes)
 }
 
-/// Calls `each` with the pages of one place after the other, at the owner of the place. `links` are
-/// the links from this worker's pages.
+/// Calls `visit` with the pages of one place after the other, at the owner of the place. `links`
+/// are the links from this worker's pages.
 ///
 /// # Errors
 /// Returns any error of [`HashPartitions::new`].
@@ -154,7 +161,7 @@ pub(super) fn for_each_place(
     links: &WorkerLinks,
     labels: &[ClusterId],
     places: &PagePositions,
-    mut each: impl FnMut(&[PlacedPage]),
+    mut visit: impl FnMut(&[PlacedPage]),
 ) -> Result<()> {
     let roots = roots(net, crawl, labels, places)?;
     let hosts = &crawl.directory.hosts;
@@ -163,10 +170,10 @@ pub(super) fn for_each_place(
         Ok(links_of.targets(page)?.iter().any(|&target| target != page && hosts[target] == hosts[page]))
     };
     let rows = crawl.pages.map(|row| {
-        let (page, above) = (row.page, roots.above(&Folders::new(row.url())));
+        let (page, roots_above) = (row.page, roots.roots_above(&Folders::new(row.url())));
         let reports = if row.chunks > 0 { reports::CHUNKS } else { reports::little(row.title(), row.text_bytes) };
-        let links = u32::from(!above.is_empty() && links_on_host(page)?);
-        Ok(above.into_iter().map(move |(root, place)| PlacedPage {
+        let links = u32::from(!roots_above.is_empty() && links_on_host(page)?);
+        Ok(roots_above.into_iter().map(move |(root, place)| PlacedPage {
             similar_cluster: root.similar_cluster,
             place: halves(place),
             collection: root.collection,
@@ -180,11 +187,11 @@ pub(super) fn for_each_place(
     let count = crawl.pages.len() as u64;
     let rows = rows.map(|row| row?);
     let mut shares = HashPartitions::new(net, "pages by place", count, rows.flatten_ok(), key)?;
-    let mut some = Vec::new();
+    let mut placed_pages = Vec::new();
     for share in 0..shares.count() {
         net.check()?;
-        shares.take(share, &mut some)?;
-        by_place(&mut some).for_each(|group| each(&group));
+        shares.take(share, &mut placed_pages)?;
+        by_place(&mut placed_pages).for_each(|group| visit(&group));
     }
     Ok(())
 }
@@ -200,14 +207,14 @@ pub(crate) fn attach(
     crawl: &Crawl,
     links: &WorkerLinks,
     labels: &[ClusterId],
-    found: &mut [SimilarCluster],
+    similar_clusters: &mut [SimilarCluster],
 ) -> Result<u64> {
-    let places = PagePositions::new(net, found, labels.len())?;
-    let mut mine: Vec<PlacedPage> = Vec::new();
+    let places = PagePositions::new(net, similar_clusters, labels.len())?;
+    let mut own_pages: Vec<PlacedPage> = Vec::new();
     for_each_place(net, crawl, links, labels, &places, |group| {
-        mine.extend(belonging(group, |page| labels[page], |page| places.position(page).is_some()));
+        own_pages.extend(belonging(group, |page| labels[page], |page| places.position(page).is_some()));
     })?;
-    let rows = mine.iter().map(|row| [row.page, Page(row.votes), row.collection]).collect();
+    let rows = own_pages.iter().map(|row| [row.page, Page(row.votes), row.collection]).collect();
     let rows: Arc<Vec<[Page; 3]>> = net.broadcast("pages that belong by place", rows)?;
     let attached = net.once_per_process(|| {
         let mut rows = rows.to_vec();
@@ -215,13 +222,13 @@ pub(crate) fn attach(
         rows.dedup_by_key(|row| row[0]);
         rows
     })?;
-    let mut collections: HashMap<Page, &mut PageCollection> = found
+    let mut collections: HashMap<Page, &mut PageCollection> = similar_clusters
         .iter_mut()
         .flat_map(|cluster| &mut cluster.collections)
         .map(|collection| (collection.first_page(), collection))
         .collect();
-    for &[page, _, of] in attached.iter() {
-        if let Some(collection) = collections.get_mut(&of) {
+    for &[page, _, collection_id] in attached.iter() {
+        if let Some(collection) = collections.get_mut(&collection_id) {
             collection.nearby.push(page);
         }
     }

@@ -43,15 +43,15 @@ impl Redirects {
         let pages = directory.by_doc_id()?;
         let leads = std::mem::take(&mut local_pages.leads);
         local_pages.redirects.retain(|row| pages.page(row.from).is_none());
-        let of_records =
+        let record_redirects =
             local_pages.redirects.iter().map(|row| Row { from: row.from, to: row.to, time: row.fetch_time });
-        let of_pages = leads.iter().filter_map(|&(slot, to)| {
+        let page_redirects = leads.iter().filter_map(|&(slot, to)| {
             let page = local_pages.pages[slot as usize];
             let from = *pages.doc_ids().get(page.index())?;
             Some(Row { from, to, time: 0 })
         });
         let peers = net.peers() as u64;
-        let rows = of_records.chain(of_pages).filter(|row| row.from != row.to);
+        let rows = record_redirects.chain(page_redirects).filter(|row| row.from != row.to);
         let mut rows = net.exchange("redirects", rows, |row| (splitmix64(row.from) % peers) as usize)?;
         // Of redirects with the same time, the choice does not depend on the files.
         rows.sort_unstable_by_key(|row| (row.from, Reverse(row.time), row.to));
@@ -67,13 +67,13 @@ impl Redirects {
         Ok(redirects)
     }
 
-    /// Calls `each` with the pages of the crawl for which a link to `target` counts: the target
+    /// Calls `visit` with the pages of the crawl for which a link to `target` counts: the target
     /// itself, and the pages to which it leads.
-    pub fn pages(&self, target: DocId, by_doc_id: &DocIdIndex<'_>, mut each: impl FnMut(Page)) {
+    pub fn pages(&self, target: DocId, by_doc_id: &DocIdIndex<'_>, mut visit: impl FnMut(Page)) {
         let mut url = target;
         for _ in 0..=LONGEST_CHAIN {
             if let Some(page) = by_doc_id.page(url) {
-                each(page);
+                visit(page);
             }
             match self.next(url) {
                 Some(next) if next != target => url = next,

@@ -107,31 +107,31 @@ pub fn overlap(
 ) -> Result<ServerOverlap> {
     let (hosts, owners) = (&crawl.directory.hosts, HashOwners::new(net));
     let count = hosts.iter().max().map_or(0, |&host| host.index() + 1);
-    let mut mine = vec![0u32; count];
-    crawl.pages.each(|row| mine[hosts[row.page]] += u32::from(row.exact != 0))?;
-    let pages_of = page_counts::sum(net, "pages of servers", &mine)?;
+    let mut host_pages = vec![0u32; count];
+    crawl.pages.for_each(|row| host_pages[hosts[row.page]] += u32::from(row.exact != 0))?;
+    let pages_of = page_counts::sum(net, "pages of servers", &host_pages)?;
 
     let rows = crawl.pages.map(|row| {
         let (cluster, host) = (labels[row.page], hosts[row.page]);
         let page = || ServerPage::new(cluster, host, xxh3_64(path(row.url()).as_bytes()), row.exact);
         (row.exact != 0 && sizes.size(cluster) > 1).then(page)
     });
-    let at_most = crawl.pages.len() as u64;
-    let mut pages = HashPartitions::new(net, "pages of clusters", at_most, rows.flatten_ok(), |row| row.cluster.0)?;
+    let max_rows = crawl.pages.len() as u64;
+    let mut pages = HashPartitions::new(net, "pages of clusters", max_rows, rows.flatten_ok(), |row| row.cluster.0)?;
 
     let mut shared: HashMap<u64, ServerPair> = HashMap::new();
-    let (mut shares, mut some, mut done) = (0..pages.count(), Vec::new(), 0);
+    let (mut shares, mut rows, mut next_row) = (0..pages.count(), Vec::new(), 0);
     // One cluster per call, so that receiving can proceed in between.
     let source = |send: &mut dyn FnMut(ServerPair)| {
-        if done == some.len() {
+        if next_row == rows.len() {
             let Some(share) = shares.next() else { return Ok(false) };
-            pages.read(share, &mut some)?;
-            some.sort_unstable();
-            done = 0;
+            pages.read(share, &mut rows)?;
+            rows.sort_unstable();
+            next_row = 0;
         }
-        if let Some(cluster) = clusters(&some[done..]).next() {
+        if let Some(cluster) = clusters(&rows[next_row..]).next() {
             pairs_of_cluster(cluster, settings.max_hosts, &mut *send);
-            done += cluster.len();
+            next_row += cluster.len();
         }
         Ok(true)
     };
@@ -165,12 +165,12 @@ pub fn overlap(
     // Reasons of copies depend on aliases, so the partitions are read a second time.
     for share in 0..pages.count() {
         net.check()?;
-        pages.take(share, &mut some)?;
-        some.sort_unstable();
-        let reasons = clusters(&some).map(|cluster| surplus(cluster, |host| server[host]));
+        pages.take(share, &mut rows)?;
+        rows.sort_unstable();
+        let reasons = clusters(&rows).map(|cluster| surplus(cluster, |host| server[host]));
         counts.surplus = reasons.fold(counts.surplus, |x, y| x + y);
     }
-    drop((pages, some));
+    drop((pages, rows));
     let servers = server.iter().enumerate().filter(|&(host, &least)| HostId::from_index(host) == least).count() as u64;
     let counts = net.all_reduce("counts of servers", ServerCounts { servers, ..counts }, |x, y| ServerCounts {
         servers,
@@ -190,7 +190,7 @@ fn clusters(pages: &[ServerPage]) -> impl Iterator<Item = &[ServerPage]> {
 
 /// Maximum number of addresses of a host that are compared. The addresses with the smallest hashes
 /// are chosen, so that two hosts with the same thousand addresses are compared by the same ones.
-const MOST_ADDRESSES: usize = 16;
+const MAX_ADDRESSES: usize = 16;
 
 /// Host with the data that pairs need.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -225,11 +225,11 @@ fn message(
     pages_of: &[u32],
     settings: &Servers,
 ) -> Result<Vec<ClassifiedPair>> {
-    let dealt = RoundRobin::new(net.peers());
+    let assignment = RoundRobin::new(net.peers());
     // Other hosts have too few pages to be in a pair.
     let may_be_paired = |id: HostId| pages_of[id] >= settings.min_shared;
     let mut names: BTreeMap<HostId, (String, bool)> = BTreeMap::new();
-    crawl.pages.each(|row| {
+    crawl.pages.for_each(|row| {
         let id = crawl.directory.hosts[row.page];
         if may_be_paired(id) {
             let name = names.entry(id).or_insert_with(|| (host(row.url()).to_string(), false));
@@ -240,7 +240,7 @@ fn message(
     let addresses =
         crawl.addresses.iter().filter(|row| may_be_paired(row.0)).map(|&(id, of)| (id, Fact::Address(id, of)));
     let pairs = pairs.into_iter().map(|pair| (pair.a, Fact::Pair(pair)));
-    let facts = names.chain(addresses).chain(pairs).map(|(id, fact)| Ok((dealt.owner(id.index()), fact)));
+    let facts = names.chain(addresses).chain(pairs).map(|(id, fact)| Ok((assignment.owner(id.index()), fact)));
     let (mut hosts, mut pairs): (HashMap<HostId, Host>, Vec<ServerPair>) = Default::default();
     for fact in net.exchange_values("first hosts", facts)? {
         match fact {
@@ -257,11 +257,12 @@ fn message(
         let addresses = &mut host.server.addresses;
         addresses.sort_unstable();
         addresses.dedup();
-        addresses.truncate(MOST_ADDRESSES);
+        addresses.truncate(MAX_ADDRESSES);
     }
-    let to_second = pairs.into_iter().map(|pair| Ok((dealt.owner(pair.b.index()), (pair, hosts[&pair.a].clone()))));
-    let to_second: Vec<Result<(usize, (ServerPair, Host))>> = to_second.collect();
-    let message = net.exchange_values("second hosts", to_second)?.into_iter().filter_map(|(pair, first)| {
+    let second_rows =
+        pairs.into_iter().map(|pair| Ok((assignment.owner(pair.b.index()), (pair, hosts[&pair.a].clone()))));
+    let second_messages: Vec<Result<(usize, (ServerPair, Host))>> = second_rows.collect();
+    let message = net.exchange_values("second hosts", second_messages)?.into_iter().filter_map(|(pair, first)| {
         let hosts = [first, hosts[&pair.b].clone()];
         let kind = kind(&pair, [&hosts[0].server, &hosts[1].server], settings)?;
         Some(ClassifiedPair { pair, hosts, kind })

@@ -26,7 +26,7 @@ use itertools::Itertools;
 
 use super::mirrors::SimilarPieces;
 use super::pieces::{PieceRow, Pieces};
-use crate::clusters::host_links::{NOWHERE, PagePlaces, links_of, on_each_host};
+use crate::clusters::host_links::{NO_INDEX, PagePlaces, links_of, on_each_host};
 use crate::clusters::link_summary::MergingLinks;
 use crate::clusters::links::WorkerLinks;
 use crate::clusters::trivial::TrivialClusters;
@@ -56,37 +56,37 @@ pub(super) struct KnownWeb<'a> {
     bits: u32,
     /// True if there are so few pages that the pieces of all workers are broadcast: one round
     /// instead of five.
-    few: bool,
+    is_broadcast: bool,
 }
 
 /// Pieces and similar clusters of those pages of a process that have copies.
 struct OwnPieces {
     pages: Ranks,
     /// Piece and similar cluster of each page; [`Page::NONE`] if the piece has no copy.
-    of: Vec<[Page; 2]>,
+    piece_pairs: Vec<[Page; 2]>,
 }
 
 impl OwnPieces {
     /// Creates an empty map for the pages of the given workers of a process.
     fn new(web: &KnownWeb<'_>, workers: Range<usize>) -> OwnPieces {
-        let mut own = PageSet::new(web.directory.len(), |_| false);
+        let mut page_set = PageSet::new(web.directory.len(), |_| false);
         let pages = workers.flat_map(|worker| web.directory.owned(worker));
-        pages.filter(|&page| web.has_copies(page)).for_each(|page| own.insert(page));
-        let pages = Ranks::new(own);
-        let of = vec![[Page::NONE; 2]; pages.count()];
-        OwnPieces { pages, of }
+        pages.filter(|&page| web.has_copies(page)).for_each(|page| page_set.insert(page));
+        let pages = Ranks::new(page_set);
+        let piece_pairs = vec![[Page::NONE; 2]; pages.count()];
+        OwnPieces { pages, piece_pairs }
     }
 
     /// Sets piece and similar cluster of a page, if the page belongs to the process.
     fn put(&mut self, &[page, piece, similar_cluster]: &[Page; 3]) {
         if let Some(rank) = self.pages.rank(page) {
-            self.of[rank] = [piece, similar_cluster];
+            self.piece_pairs[rank] = [piece, similar_cluster];
         }
     }
 
     /// Returns piece and similar cluster of a page of the process, if its piece has copies.
-    fn of(&self, page: Page) -> Option<(PieceId, SimilarClusterId)> {
-        let [piece, similar_cluster] = self.of[self.pages.rank(page)?];
+    fn pieces_of(&self, page: Page) -> Option<(PieceId, SimilarClusterId)> {
+        let [piece, similar_cluster] = self.piece_pairs[self.pages.rank(page)?];
         (piece != Page::NONE).then_some((PieceId::from_smallest(piece), SimilarClusterId(similar_cluster.number())))
     }
 
@@ -97,14 +97,14 @@ impl OwnPieces {
 }
 
 /// Result of the comparison of pieces.
-struct Mirrored {
+struct MirroredPieces {
     similar: Arc<SimilarPieces>,
     /// Pieces on hosts of this worker with another piece of their similar cluster on the same host,
     /// ascending.
-    beside: Vec<PieceId>,
+    paired_pieces: Vec<PieceId>,
     /// Number of such pieces, of all workers.
     count: u64,
-    own: Arc<OwnPieces>,
+    own_pieces: Arc<OwnPieces>,
 }
 
 /// Number of links in a row of [`LinksWithin`].
@@ -135,7 +135,7 @@ impl LinksWithin {
 /// ascending by smallest page.
 ///
 /// `merging` are this worker's links between clusters that may merge, and `links` are the links
-/// from its pages. `from_elsewhere` counts the links from other hosts to its pages, in the order of
+/// from its pages. `incoming_links` counts the links from other hosts to its pages, in the order of
 /// the pages.
 ///
 /// # Errors
@@ -147,13 +147,19 @@ pub fn similar_clusters(
     TrivialClusters { labels, sizes }: TrivialClusters<'_>,
     merging: Arc<MergingLinks>,
     links: &WorkerLinks,
-    from_elsewhere: &SpillColumn<u32>,
+    incoming_links: &SpillColumn<u32>,
     settings: &ClusterSettings,
 ) -> Result<Vec<SimilarCluster>> {
     let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| sizes.size(labels[page]) > 1))?;
     let bits = partition_bits::<[Page; 2]>(links.len() as u64);
-    let few = are_few(labels.len(), net.processes());
-    KnownWeb { directory, labels, copied, bits, few }.similar_clusters(net, merging, links, from_elsewhere, settings)
+    let is_broadcast = are_few(labels.len(), net.processes());
+    KnownWeb { directory, labels, copied, bits, is_broadcast }.similar_clusters(
+        net,
+        merging,
+        links,
+        incoming_links,
+        settings,
+    )
 }
 
 /// Returns true if the pieces of the given number of pages are broadcast.
@@ -167,18 +173,18 @@ impl KnownWeb<'_> {
         net: &mut Net<'_>,
         merging: Arc<MergingLinks>,
         links: &WorkerLinks,
-        from_elsewhere: &SpillColumn<u32>,
+        incoming_links: &SpillColumn<u32>,
         settings: &ClusterSettings,
     ) -> Result<Vec<SimilarCluster>> {
         let pieces = Pieces::grow(net, self, &merging)?;
         drop(merging);
-        let pieces = self.joined(net, pieces, links)?;
-        let mut found = self.verified(net, &pieces, links, from_elsewhere, settings)?;
+        let pieces = self.join_pieces_of(net, pieces, links)?;
+        let mut similar_clusters = self.verified(net, &pieces, links, incoming_links, settings)?;
         drop(pieces);
         if settings.attach != AttachmentRule::None {
-            self.attach(net, &mut found, links, settings.attach)?;
+            self.attach(net, &mut similar_clusters, links, settings.attach)?;
         }
-        Ok(found)
+        Ok(similar_clusters)
     }
 
     pub(super) fn cluster(&self, page: Page) -> ClusterId {
@@ -205,66 +211,67 @@ impl KnownWeb<'_> {
 
     /// Joins pieces of one similar cluster that are on the same host. Returns piece and similar
     /// cluster of the pages of this process afterwards.
-    fn joined(&self, net: &mut Net<'_>, mut pieces: Pieces, links: &WorkerLinks) -> Result<Arc<OwnPieces>> {
-        let Mirrored { similar, beside, count, own } = self.mirrored(net, &pieces)?;
+    fn join_pieces_of(&self, net: &mut Net<'_>, mut pieces: Pieces, links: &WorkerLinks) -> Result<Arc<OwnPieces>> {
+        let MirroredPieces { similar, paired_pieces, count, own_pieces } = self.mirrored(net, &pieces)?;
         if count == 0 {
-            return Ok(own);
+            return Ok(own_pieces);
         }
         let mut pages = Vec::new();
         for row in pieces.rows.iter() {
             let row = row?;
-            pages.extend(beside.binary_search(&row.piece).is_ok().then_some(row.page));
+            pages.extend(paired_pieces.binary_search(&row.piece).is_ok().then_some(row.page));
         }
         let paired_pages = page_set(net, "neighbouring pieces", pages, self.directory.len())?;
         // Two kinds of links may join pieces: from one piece to another, or between a piece and a
         // page that is in no piece.
         let may_join = |&(x, y): &(Page, Page)| match (paired_pages.contains(x), paired_pages.contains(y)) {
             (true, true) => {
-                let apart = own.of(x).zip(own.of(y)).map(|(x, y)| x.0 != y.0 && x.1 == y.1);
-                apart.unwrap_or(true) && self.host(x) == self.host(y)
+                let is_apart =
+                    own_pieces.pieces_of(x).zip(own_pieces.pieces_of(y)).map(|(x, y)| x.0 != y.0 && x.1 == y.1);
+                is_apart.unwrap_or(true) && self.host(x) == self.host(y)
             }
             (true, false) => !self.has_copies(y) && self.host(x) == self.host(y),
             (false, true) => !self.has_copies(x) && self.host(x) == self.host(y),
             (false, false) => false,
         };
         let between = links.blocks().flatten_ok().filter_ok(may_join).map_ok(<[Page; 2]>::from);
-        pieces.join(net, self, &similar, &beside, between)?;
-        drop((similar, beside, paired_pages, own));
+        pieces.join(net, self, &similar, &paired_pieces, between)?;
+        drop((similar, paired_pieces, paired_pages, own_pieces));
         // A joined piece may be a copy of another piece than its parts were.
-        Ok(self.mirrored(net, &pieces)?.own)
+        Ok(self.mirrored(net, &pieces)?.own_pieces)
     }
 
     /// Finds the similar clusters of the pieces, and sends piece and similar cluster of every page
     /// to the process of its owner.
-    fn mirrored(&self, net: &mut Net<'_>, pieces: &Pieces) -> Result<Mirrored> {
+    fn mirrored(&self, net: &mut Net<'_>, pieces: &Pieces) -> Result<MirroredPieces> {
         let workers = net.workers_per_process();
         let first = net.process() * workers;
-        let own = || OwnPieces::new(self, first..first + workers);
-        if self.few {
-            let all = net.broadcast("pieces", pieces.rows.iter().collect::<Result<_>>()?)?;
-            let similar = net.once_per_process(|| SimilarPieces::of_all(self, &all))?;
-            let own = net.once_per_process(|| {
-                let mut own = own();
-                all.iter().copied().filter_map(similar.of_pages()).for_each(|row| own.put(&row));
-                own
+        let empty_pieces = || OwnPieces::new(self, first..first + workers);
+        if self.is_broadcast {
+            let all_rows = net.broadcast("pieces", pieces.rows.iter().collect::<Result<_>>()?)?;
+            let similar = net.once_per_process(|| SimilarPieces::of_all(self, &all_rows))?;
+            let own_pieces = net.once_per_process(|| {
+                let mut worker_pieces = empty_pieces();
+                all_rows.iter().copied().filter_map(similar.of_pages()).for_each(|row| worker_pieces.put(&row));
+                worker_pieces
             })?;
-            let beside = similar.pair_each_other(self);
-            return Ok(Mirrored { count: beside.len() as u64, beside, similar, own });
+            let paired_pieces = similar.pair_each_other(self);
+            return Ok(MirroredPieces { count: paired_pieces.len() as u64, paired_pieces, similar, own_pieces });
         }
         let similar = Arc::new(SimilarPieces::find(net, self, pieces)?);
-        let beside = similar.pair_each_other(self);
-        let mut own = net.is_keeper().then(own);
+        let paired_pieces = similar.pair_each_other(self);
+        let mut kept_pieces = net.is_keeper().then(empty_pieces);
         let rows = pieces.rows.iter().filter_map_ok(similar.of_pages());
         let keeper = |page: Page| self.directory.owner(page) / workers * workers;
-        let put = |rows: &[[Page; 3]]| {
-            let own = own.as_mut().expect("rows go to keepers");
-            rows.iter().for_each(|row| own.put(row));
+        let put_rows = |rows: &[[Page; 3]]| {
+            let keeper_pieces = kept_pieces.as_mut().expect("rows go to keepers");
+            rows.iter().for_each(|row| keeper_pieces.put(row));
             Ok(())
         };
-        let count = beside.len() as u64;
-        let counts = net.exchange_with_reports("pieces of pages", count, rows, |row| keeper(row[0]), put)?;
-        let own = net.once_per_process(|| own.expect("the keeper has begun it"))?;
-        Ok(Mirrored { similar, beside, count: counts.iter().sum(), own })
+        let count = paired_pieces.len() as u64;
+        let counts = net.exchange_with_reports("pieces of pages", count, rows, |row| keeper(row[0]), put_rows)?;
+        let own_pieces = net.once_per_process(|| kept_pieces.expect("the keeper has begun it"))?;
+        Ok(MirroredPieces { similar, paired_pieces, count: counts.iter().sum(), own_pieces })
     }
 
     /// Returns the similar clusters that meet the definition. Takes one exchange.
@@ -273,12 +280,12 @@ impl KnownWeb<'_> {
         net: &mut Net<'_>,
         pieces: &OwnPieces,
         links: &WorkerLinks,
-        from_elsewhere: &SpillColumn<u32>,
+        incoming_links: &SpillColumn<u32>,
         settings: &ClusterSettings,
     ) -> Result<Vec<SimilarCluster>> {
-        let owned = self.directory.owned(net.index()).zip(from_elsewhere.rows());
+        let owned = self.directory.owned(net.index()).zip(incoming_links.rows());
         let pages = owned.filter_map(|(page, links)| {
-            let (piece, similar_cluster) = pieces.of(page)?;
+            let (piece, similar_cluster) = pieces.pieces_of(page)?;
             let (cluster, host) = (self.cluster(page), self.host(page));
             let row =
                 |links_from_elsewhere| PiecePage { similar_cluster, piece, cluster, page, host, links_from_elsewhere };
@@ -287,8 +294,8 @@ impl KnownWeb<'_> {
         let pages = (pages, |row: &PiecePage| row.similar_cluster);
         let (mut reader, mut targets) = (links.reader(), Vec::new());
         let rows_of = |src: Page| -> Result<Vec<LinksWithin>> {
-            let Some((piece, similar_cluster)) = pieces.of(src) else { return Ok(Vec::new()) };
-            let may_be_within = |dst: Page| match pieces.of(dst) {
+            let Some((piece, similar_cluster)) = pieces.pieces_of(src) else { return Ok(Vec::new()) };
+            let may_be_within = |dst: Page| match pieces.pieces_of(dst) {
                 Some((other, _)) => src != dst && other == piece,
                 // The piece of a page of another process is not known here, but at the receiver.
                 None => !pieces.has(dst) && self.has_copies(dst) && self.host(src) == self.host(dst),
@@ -299,36 +306,37 @@ impl KnownWeb<'_> {
         };
         let rows = self.directory.owned(net.index()).map(rows_of).flatten_ok();
         let links = (rows, |row: &LinksWithin| row.similar_cluster);
-        let alike = CommonPartitions { bits: self.bits, kinds: 2 };
-        let (mut pages, mut within) = two_alike(net, "pages and links of pieces", alike, pages, links)?;
+        let partitioning = CommonPartitions { bits: self.bits, kinds: 2 };
+        let (mut pages, mut within) = two_alike(net, "pages and links of pieces", partitioning, pages, links)?;
 
-        let (mut places, mut found) = (PagePlaces::new(), Vec::new());
-        let (mut here, mut some_links, mut placed, mut links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (mut ends, mut own) = (Vec::new(), Vec::new());
+        let (mut places, mut similar_clusters) = (PagePlaces::new(), Vec::new());
+        let (mut page_rows, mut link_rows, mut inner_links, mut links) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut ends, mut group_links) = (Vec::new(), Vec::new());
         for share in 0..pages.count() {
             net.check()?;
-            pages.take(share, &mut here)?;
-            here.sort_unstable();
+            pages.take(share, &mut page_rows)?;
+            page_rows.sort_unstable();
             // Links are stored by index among the pages of the partition, so that the links of a
             // similar cluster are a range of them.
-            places.put(here.iter().map(|row| row.page));
-            within.take(share, &mut some_links)?;
-            let piece_at = |place: u32| (place != NOWHERE).then(|| here[place.index()].piece);
-            let of_links =
-                some_links.iter().flat_map(LinksWithin::links).map(|link| link.map(|page| places.place(page)));
-            placed.clear();
-            placed.extend(of_links.filter(|&[src, dst]| piece_at(src) == piece_at(dst)));
-            by_number(&placed, |link: &[u32; 2]| link[0], |link| *link, here.len(), &mut ends, &mut links);
+            places.put(page_rows.iter().map(|row| row.page));
+            within.take(share, &mut link_rows)?;
+            let piece_at = |place: u32| (place != NO_INDEX).then(|| page_rows[place.index()].piece);
+            let place_links =
+                link_rows.iter().flat_map(LinksWithin::links).map(|link| link.map(|page| places.place(page)));
+            inner_links.clear();
+            inner_links.extend(place_links.filter(|&[src, dst]| piece_at(src) == piece_at(dst)));
+            by_number(&inner_links, |link: &[u32; 2]| link[0], |link| *link, page_rows.len(), &mut ends, &mut links);
             let mut first = 0;
-            for pages in here.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {
+            for pages in page_rows.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {
                 let last = first + pages.len();
-                links_of(&links, &ends, first..last, &mut own);
+                links_of(&links, &ends, first..last, &mut group_links);
                 first = last;
-                found.extend(verified(pages, &own, settings));
+                similar_clusters.extend(verified(pages, &group_links, settings));
             }
         }
-        found.sort_by_cached_key(SimilarCluster::id);
-        Ok(found)
+        similar_clusters.sort_by_cached_key(SimilarCluster::id);
+        Ok(similar_clusters)
     }
 
     /// Attaches nearby pages to collections. The owner of a host finds the nearby pages, and is
@@ -337,15 +345,16 @@ impl KnownWeb<'_> {
     fn attach(
         &self,
         net: &mut Net<'_>,
-        found: &mut [SimilarCluster],
+        similar_clusters: &mut [SimilarCluster],
         links: &WorkerLinks,
         attach: AttachmentRule,
     ) -> Result<()> {
-        let me = net.index() as u32;
-        let collections = || found.iter().filter(|cluster| !cluster.double).flat_map(|cluster| &cluster.collections);
+        let own_index = net.index() as u32;
+        let collections =
+            || similar_clusters.iter().filter(|cluster| !cluster.double).flat_map(|cluster| &cluster.collections);
         let rows = collections().flat_map(|collection| {
             let first = collection.first_page();
-            collection.members.iter().map(move |member| [member.1.0, first.0, me])
+            collection.members.iter().map(move |member| [member.1.0, first.0, own_index])
         });
         let pages = rows.clone().map(|row| Page(row[0]));
         let members = page_set(net, "pages of collections", pages, self.labels.len())?;
@@ -366,13 +375,13 @@ impl KnownWeb<'_> {
             near.into_iter().map(|(page, of)| [page.0, of.0, worker(of)]).collect()
         })?;
         let near = net.exchange("nearby pages", near, |row| row[2] as usize)?;
-        let mut collections: HashMap<u32, &mut PageCollection> = found
+        let mut collections: HashMap<u32, &mut PageCollection> = similar_clusters
             .iter_mut()
             .flat_map(|cluster| &mut cluster.collections)
             .map(|collection| (collection.first_page().0, collection))
             .collect();
-        for [page, of, _] in near {
-            collections.get_mut(&of).expect("it came from here").nearby.push(Page(page));
+        for [page, collection_id, _] in near {
+            collections.get_mut(&collection_id).expect("it came from here").nearby.push(Page(page));
         }
         collections.into_values().for_each(|collection| collection.nearby.sort_unstable());
         Ok(())
@@ -380,12 +389,12 @@ impl KnownWeb<'_> {
 
     /// Returns, for each host, true if some of its pages are members and some are not.
     fn hosts_partly_in(&self, members: &PageSet) -> Vec<bool> {
-        let (mut some, mut others) = (vec![false; self.hosts()], vec![false; self.hosts()]);
+        let (mut has_member, mut has_other) = (vec![false; self.hosts()], vec![false; self.hosts()]);
         for (page, &host) in Page::first(self.labels.len()).zip(&self.directory.hosts) {
-            if members.contains(page) { some[host] = true } else { others[host] = true }
+            if members.contains(page) { has_member[host] = true } else { has_other[host] = true }
         }
-        some.iter_mut().zip(others).for_each(|(some, others)| *some &= others);
-        some
+        has_member.iter_mut().zip(has_other).for_each(|(some, others)| *some &= others);
+        has_member
     }
 }
 
@@ -409,8 +418,8 @@ mod tests {
         let links = prop::collection::vec(any::<[prop::sample::Index; 2]>(), 0..12);
         (site, copies, links).prop_map(|(site, copies, links)| {
             let mut pages = Vec::new();
-            for (copy, (host, without, other)) in (0u32..).zip(copies) {
-                let names = (0u32..).zip(&site).filter(|(at, _)| *at as usize != without);
+            for (copy, (host, omitted, other)) in (0u32..).zip(copies) {
+                let names = (0u32..).zip(&site).filter(|(at, _)| *at as usize != omitted);
                 // Also copies of another site, and pages without copies.
                 let name = |(at, kind): (u32, &Option<u32>)| match kind {
                     Some(0) if other => 100 + at,
@@ -428,7 +437,7 @@ mod tests {
 
         #[test]
         fn growth_by_host_owners_equals_growth_on_one_worker(
-            (pages, more) in pages(), min_hosts in 1u32..3, workers in 1usize..4, few: bool,
+            (pages, more) in pages(), min_hosts in 1u32..3, workers in 1usize..4, is_broadcast: bool,
             attach in prop::sample::select(vec![AttachmentRule::None, AttachmentRule::BreakPoints, AttachmentRule::Nearby]),
         ) {
             let settings = ClusterSettings { merge: MergeCondition::Tolerant, single_site: true, min_size: 2, min_hosts, attach };
@@ -438,28 +447,28 @@ mod tests {
             // Each page links to the next two pages of its host, and some pages link elsewhere.
             let near = (0..pages.len()).flat_map(|at| [[at, at + 1], [at, at + 2]]);
             let near = near.filter(|&[src, dst]| dst < pages.len() && pages[src].0 == pages[dst].0);
-            let more = more.iter().map(|ends| ends.map(|end| end.index(pages.len())));
-            let mut all: Vec<(Page, Page)> = near.chain(more).map(|ends| ends.map(Page::from_index).into()).collect();
-            all.sort_unstable();
-            all.dedup();
-            let want = similar_clusters(&labels, &hosts, &all, &settings);
+            let extra_links = more.iter().map(|ends| ends.map(|end| end.index(pages.len())));
+            let mut all_links: Vec<(Page, Page)> = near.chain(extra_links).map(|ends| ends.map(Page::from_index).into()).collect();
+            all_links.sort_unstable();
+            all_links.dedup();
+            let expected = similar_clusters(&labels, &hosts, &all_links, &settings);
             let parts = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
                 let directory = Arc::new(Directory::even(hosts.clone(), TablePartitions::new(8, net.peers())));
-                let of = |page: Page, targets: &mut Vec<Page>| {
-                    targets.extend(all.iter().filter(|link| link.0 == page).map(|link| link.1));
+                let targets_of = |page: Page, targets: &mut Vec<Page>| {
+                    targets.extend(all_links.iter().filter(|link| link.0 == page).map(|link| link.1));
                 };
-                let out = WorkerLinks::new(net, Arc::clone(&directory), of)?;
-                let from_elsewhere = links::from_elsewhere(net, &out)?;
+                let out = WorkerLinks::new(net, Arc::clone(&directory), targets_of)?;
+                let incoming_links = links::count_incoming(net, &out)?;
                 let sizes = SetSizes::count(&labels);
                 let trivial = TrivialClusters { labels: &labels, sizes: &sizes };
                 let (_, merging) = link_summary::of_clusters(net, &out, &hosts, trivial, None, &settings)?;
                 let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| sizes.size(labels[page]) > 1))?;
-                let web = KnownWeb { directory: &directory, labels: &labels, copied, bits: 1, few };
-                web.similar_clusters(net, merging, &out, &from_elsewhere, &settings)
+                let web = KnownWeb { directory: &directory, labels: &labels, copied, bits: 1, is_broadcast };
+                web.similar_clusters(net, merging, &out, &incoming_links, &settings)
             });
-            let mut found = parts.unwrap().concat();
-            found.sort_unstable_by_key(SimilarCluster::id);
-            prop_assert_eq!(found, want);
+            let mut similar_clusters = parts.unwrap().concat();
+            similar_clusters.sort_unstable_by_key(SimilarCluster::id);
+            prop_assert_eq!(similar_clusters, expected);
         }
     }
 }

@@ -26,8 +26,8 @@ use webtwin_spill::SpillColumn;
 /// number of pairs that all workers have removed.
 ///
 /// Both lists are ascending; a weak pair may already be missing in `pairs`. `places` are the places
-/// of pages in the collections that the pairs grew to, and `context.joined` are this worker's exact
-/// copies.
+/// of pages in the collections that the pairs grew to, and `context.joined_pairs` are this worker's
+/// exact copies.
 ///
 /// # Errors
 /// Returns any error of the disk, on which pairs may be, and an error if the run has ended.
@@ -43,52 +43,55 @@ pub(crate) fn drop_unsupported(
     // Each worker of a process gathers the similar clusters of some hosts.
     let workers = net.workers_per_process();
     let worker = net.index() % workers;
-    let here = Page::first(hosts.len()).filter(|&page| hosts[page].index() % workers == worker);
-    let mut rows: Vec<(HostId, Page)> = here.filter_map(|page| Some((hosts[page], places.position(page)?.1))).collect();
+    let own_pages = Page::first(hosts.len()).filter(|&page| hosts[page].index() % workers == worker);
+    let mut rows: Vec<(HostId, Page)> =
+        own_pages.filter_map(|page| Some((hosts[page], places.position(page)?.1))).collect();
     rows.sort_unstable();
     rows.dedup();
-    let on_hosts = net.gather_in_process(rows)?;
-    let around = |page: Page| {
+    let rows_by_worker = net.gather_in_process(rows)?;
+    let context_of = |page: Page| {
         let from = copies.partition_point(|copy| copy[0] < page);
-        let same = copies[from..].iter().take_while(|copy| copy[0] == page).map(|copy| copy[1]);
-        TextContext::gather(std::iter::once(page).chain(same).flat_map(|page| {
+        let identical_pages = copies[from..].iter().take_while(|copy| copy[0] == page).map(|copy| copy[1]);
+        TextContext::gather(std::iter::once(page).chain(identical_pages).flat_map(|page| {
             let host = hosts[page];
-            let own = places.position(page).map(|(_, similar_cluster)| similar_cluster);
-            let on_hosts = &on_hosts[host.index() % workers];
-            let from = on_hosts.partition_point(|row| row.0 < host);
-            let here = on_hosts[from..].iter().take_while(move |row| row.0 == host && own.is_none()).map(|row| row.1);
-            let all = std::iter::once(own).chain(here.map(Some));
-            all.map(|similar_cluster| (host, context.links.lead_from(host), similar_cluster)).collect::<Vec<_>>()
+            let own_cluster = places.position(page).map(|(_, similar_cluster)| similar_cluster);
+            let host_rows = &rows_by_worker[host.index() % workers];
+            let from = host_rows.partition_point(|row| row.0 < host);
+            let clusters_on_host =
+                host_rows[from..].iter().take_while(move |row| row.0 == host && own_cluster.is_none()).map(|row| row.1);
+            let candidates = std::iter::once(own_cluster).chain(clusters_on_host.map(Some));
+            candidates.map(|similar_cluster| (host, context.links.lead_from(host), similar_cluster)).collect::<Vec<_>>()
         }))
     };
-    let before = pairs.len() as u64;
-    let mut alone = weak.iter().filter(|pair| is_unsupported(&around(pair.a), &around(pair.b))).peekable();
+    let previous_count = pairs.len() as u64;
+    let mut unsupported =
+        weak.iter().filter(|pair| is_unsupported(&context_of(pair.a), &context_of(pair.b))).peekable();
     pairs.retain_mut(|pair| {
-        while alone.next_if(|weak| *weak < pair).is_some() {}
-        alone.next_if_eq(&&*pair).is_none()
+        while unsupported.next_if(|weak| *weak < pair).is_some() {}
+        unsupported.next_if_eq(&&*pair).is_none()
     })?;
-    Ok(net.all_sum("unsupported pairs", [before - pairs.len() as u64])?[0])
+    Ok(net.all_sum("unsupported pairs", [previous_count - pairs.len() as u64])?[0])
 }
 
 /// Returns (page, exact copy) for the pages of all workers' weak pairs, ascending.
 fn copies(net: &mut Net<'_>, weak: &[SimilarPair], context: &Context<'_>) -> Result<Arc<Vec<[Page; 2]>>> {
-    let mut mine: Vec<Page> = weak.iter().flat_map(|pair| [pair.a, pair.b]).collect();
-    mine.sort_unstable();
-    mine.dedup();
-    let asked = net.broadcast("pages of unsupported pairs", mine)?;
-    let asked = net.once_per_process(|| {
+    let mut own_pages: Vec<Page> = weak.iter().flat_map(|pair| [pair.a, pair.b]).collect();
+    own_pages.sort_unstable();
+    own_pages.dedup();
+    let shared_pages = net.broadcast("pages of unsupported pairs", own_pages)?;
+    let page_set = net.once_per_process(|| {
         let mut pages = PageSet::new(context.crawl.directory.hosts.len(), |_| false);
-        asked.iter().for_each(|&page| pages.insert(page));
+        shared_pages.iter().for_each(|&page| pages.insert(page));
         pages
     })?;
     let mut exact: Vec<[Page; 2]> = Vec::new();
-    for block in context.joined.iter().flat_map(|pairs| pairs.blocks()) {
-        exact.extend(block?.iter().filter(|pair| asked.contains(pair.a)).map(|pair| [pair.a, pair.b]));
+    for block in context.joined_pairs.iter().flat_map(|pairs| pairs.blocks()) {
+        exact.extend(block?.iter().filter(|pair| page_set.contains(pair.a)).map(|pair| [pair.a, pair.b]));
     }
-    let all = net.broadcast("copies of pages of unsupported pairs", exact)?;
+    let shared_copies = net.broadcast("copies of pages of unsupported pairs", exact)?;
     net.once_per_process(|| {
-        let mut all = all.to_vec();
-        all.sort_unstable();
-        all
+        let mut sorted_copies = shared_copies.to_vec();
+        sorted_copies.sort_unstable();
+        sorted_copies
     })
 }

@@ -23,7 +23,7 @@ use crate::clusters::trivial::TrivialClusters;
 use crate::clusters::{growth, links};
 use crate::reading::foreign_rows::{OwnParts, RowCounts};
 use crate::shuffle::directory::TablePartitions;
-use crate::shuffle::memory::{agree, beside, for_each_page};
+use crate::shuffle::memory::{agree, for_each_page, remaining_budget};
 use crate::sinks::stage::{StagedFiles, attempt, commit, or_discard, put_summary};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::progress::StageTimes;
@@ -74,7 +74,7 @@ pub struct GrowSummary {
 /// Returns any [`Error`], the same on all workers; no result exists then.
 pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<GrowSummary> {
     let mut stage_times = StageTimes::start();
-    net.memory = beside(net, 0, &job.effort);
+    net.memory = remaining_budget(net, 0, &job.effort);
     let partitions = TablePartitions::new(job.output.partitions, net.peers());
     let tables = net.once_per_process(|| open(job))?;
     let [trivial, links] = tables.as_ref().as_ref().map_err(Error::clone)?;
@@ -85,16 +85,16 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<GrowSummar
 
     let (directory, settings) = (&nodes.directory, &job.clusters);
     // Bytes of this worker's own nodes and links; growth cannot spill its bytes for each node.
-    let held = 12 * directory.owned(net.index()).count() + 4 * links.len();
-    agree(net, held as u64, for_each_page(net, GROWTH.bytes_a_page, directory.len()), &job.effort)?;
+    let held_bytes = 12 * directory.owned(net.index()).count() + 4 * links.len();
+    agree(net, held_bytes as u64, for_each_page(net, GROWTH.bytes_a_page, directory.len()), &job.effort)?;
     let sizes = net.once_per_process(|| SetSizes::count(&labels))?;
     let clusters = TrivialClusters { labels: &labels, sizes: &sizes };
-    let from_elsewhere = links::from_elsewhere(net, &links)?;
+    let incoming_links = links::count_incoming(net, &links)?;
     let (rows, _) = of_clusters(net, &links, &directory.hosts, clusters, None, settings)?;
     let edges = edges_of(&rows, settings.merge)?;
     let merging = edges.len() as u64;
-    let similar = growth::similar_clusters(net, directory, &labels, &links, &from_elsewhere, edges, settings)?;
-    drop((links, from_elsewhere));
+    let similar = growth::similar_clusters(net, directory, &labels, &links, &incoming_links, edges, settings)?;
+    drop((links, incoming_links));
     let tables = GraphTables::exchange(net, directory, clusters, rows, &similar)?;
     let local = [
         tables.link_summary.len() as u64,
@@ -104,7 +104,8 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<GrowSummar
         tables.members.len() as u64,
         similar.iter().map(|cluster| u64::from(cluster.taken_out)).sum(),
     ];
-    let [link_summary, merging, similar_clusters, collections, members, taken_out] = net.all_sum("summary", local)?;
+    let [link_summary, merging, similar_clusters, collections, members, removed_pages] =
+        net.all_sum("summary", local)?;
     let summary = GrowSummary {
         digest: JobDigest::from_job(job).hex(),
         trivial,
@@ -116,7 +117,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<GrowSummar
         similar_clusters,
         collections,
         members,
-        taken_out,
+        taken_out: removed_pages,
     };
     stage_times.end_stage("2 grow");
 
@@ -144,10 +145,10 @@ fn open(job: &Job) -> Result<[Vec<ForeignTable>; 2]> {
     Ok([trivial, tables_with(job, &job.input.urls, "links", [SRC, DST])?])
 }
 
-/// Opens tables that have a column of each of the two kinds. `of_run` is the name of the table to
-/// read if a name in `names` is a run.
-fn tables_with(job: &Job, names: &[String], of_run: &str, kinds: [&[&str]; 2]) -> Result<Vec<ForeignTable>> {
-    let tables = foreign::tables(names, of_run, &job.input.limits)?;
+/// Opens tables that have a column of each of the two kinds. `run_table` is the name of the table
+/// to read if a name in `names` is a run.
+fn tables_with(job: &Job, names: &[String], run_table: &str, kinds: [&[&str]; 2]) -> Result<Vec<ForeignTable>> {
+    let tables = foreign::tables(names, run_table, &job.input.limits)?;
     for table in &tables {
         if let Some(kind) = kinds.iter().find(|kind| !table.has(kind)) {
             let reason = format!("has no column {}; its columns are {}", kind.join(" or "), table.columns.join(", "));

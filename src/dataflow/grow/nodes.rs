@@ -27,8 +27,8 @@ pub(super) struct Nodes {
     /// Ids and hosts of all nodes. Each node has a host of its own.
     pub(super) directory: Arc<Directory>,
     /// Nodes of this worker whose names are not their ids, ascending.
-    pub(super) named: Vec<Page>,
-    /// Names of the nodes in `named`.
+    pub(super) named_pages: Vec<Page>,
+    /// Names of the nodes in `named_pages`.
     pub(super) names: SpillRows<String>,
 }
 
@@ -45,31 +45,31 @@ impl Nodes {
         partitions: TablePartitions,
         trivial: OwnParts<'_>,
     ) -> Result<(Nodes, Arc<Vec<ClusterId>>, RowCounts)> {
-        let (mut counts, mut arrived) = (RowCounts::default(), Sorter::new(&net.memory));
+        let (mut counts, mut sorter) = (RowCounts::default(), Sorter::new(&net.memory));
         let rows = trivial.rows([LABEL, NODE], |[label, node]| Some((xxh3_64(label?.as_bytes()), id_and_name(node?))));
         let rows = rows
             .filter_map_ok(|row| counts.understood(row))
             .map_ok(|(label, (id, name))| (partitions.owner(id), (id, name, label)));
-        net.exchange_values_into("TRIVIAL", rows, |row| arrived.push(row))?;
+        net.exchange_values_into("TRIVIAL", rows, |row| sorter.push(row))?;
 
-        let (mut ids, mut named, mut names) = (Vec::new(), Vec::new(), SpillRows::new(&net.memory));
+        let (mut ids, mut named_places, mut names) = (Vec::new(), Vec::new(), SpillRows::new(&net.memory));
         let mut labels = SpillColumn::new(&net.memory);
         let mut previous: Option<(DocId, String, u64)> = None;
         // Rows are sorted by node, so equal nodes are neighbours, with equal rows next to each
         // other.
-        for row in arrived.finish()?.rows() {
+        for row in sorter.finish()?.rows() {
             let row = row?;
             let (id, name, label) = &*row;
             match &previous {
                 Some((same, other, _)) if same == id && other != name => return Err(collision([other, name], *id)),
-                Some((same, _, of)) if same == id && of == label => {
+                Some((last_id, _, last_label)) if last_id == id && last_label == label => {
                     counts.duplicates += 1;
                     continue;
                 }
                 Some((same, ..)) if same == id => {}
                 _ => {
                     if !name.is_empty() {
-                        named.push(ids.len());
+                        named_places.push(ids.len());
                         names.push(name)?;
                     }
                     ids.push(*id);
@@ -80,21 +80,21 @@ impl Nodes {
         }
         let ids = net.broadcast("ids of nodes", ids)?;
         if u32::try_from(ids.len()).is_err() {
-            let (found, allowed) = (ids.len() as u64, u64::from(u32::MAX));
-            return Err(Error::TooManyRows { what: "nodes of a graph".into(), found, allowed });
+            let (node_count, allowed) = (ids.len() as u64, u64::from(u32::MAX));
+            return Err(Error::TooManyRows { what: "nodes of a graph".into(), found: node_count, allowed });
         }
         let directory = net.once_per_process(|| directory(&ids, partitions))?;
         drop(ids);
 
-        let own: Vec<Page> = directory.owned(net.index()).collect();
+        let own_pages: Vec<Page> = directory.owned(net.index()).collect();
         // Each label becomes a star of its nodes, which keeps the number of edges below the number
         // of rows.
-        let labelled = labels.rows().map_ok(|[label, place]| (label, own[place as usize]));
+        let labelled = labels.rows().map_ok(|[label, place]| (label, own_pages[place as usize]));
         let stars = fold(net, labelled, labels.len() as u64)?;
         let edges = stars.rows().map_ok(|pair| (pair.a, pair.b));
         let clusters = components(net, "trivial clusters", directory.len(), edges)?;
-        let named = named.into_iter().map(|place| own[place]).collect();
-        Ok((Nodes { directory, named, names }, clusters, counts.of_all(net)?))
+        let named_pages = named_places.into_iter().map(|place| own_pages[place]).collect();
+        Ok((Nodes { directory, named_pages, names }, clusters, counts.of_all(net)?))
     }
 
     /// Reads LINK. Each link is sent to the worker that owns its source node.
@@ -104,8 +104,8 @@ impl Nodes {
     /// of a worker have 2^32 links. Also fails if the run has ended.
     pub(super) fn links(&self, net: &mut Net<'_>, links: OwnParts<'_>) -> Result<(WorkerLinks, RowCounts)> {
         let (directory, mut counts, mut count) = (&*self.directory, RowCounts::default(), 0);
-        let mut arrived = PageRanges::new(net, directory.owned(net.index()).count(), links.about(), 1);
-        let all = directory.by_doc_id()?;
+        let mut link_ranges = PageRanges::new(net, directory.owned(net.index()).count(), links.expected_rows(), 1);
+        let ids = directory.by_doc_id()?;
         let rows = links.rows([SRC, DST], |[src, dst]| Some([id_and_name(src?).0, id_and_name(dst?).0]));
         let rows = rows.filter_map_ok(|row| {
             let [src, dst] = counts.understood(row)?;
@@ -113,7 +113,7 @@ impl Nodes {
                 counts.self_pairs += 1;
                 return None;
             }
-            let ends = all.page(src).zip(all.page(dst));
+            let ends = ids.page(src).zip(ids.page(dst));
             counts.unknown += u64::from(ends.is_none());
             ends.map(<[Page; 2]>::from)
         });
@@ -125,13 +125,14 @@ impl Nodes {
                 count += links.len();
                 let by_place = |&[src, dst]: &[Page; 2]| {
                     let place = directory.place(src);
-                    arrived.push(place, [Page::from_index(place), dst])
+                    link_ranges.push(place, [Page::from_index(place), dst])
                 };
                 links.iter().try_for_each(by_place)
             },
         )?;
-        drop(all);
-        let links = WorkerLinks::of_page_ranges(net, Arc::clone(&self.directory), arrived, Array::new(&net.memory))?;
+        drop(ids);
+        let links =
+            WorkerLinks::of_page_ranges(net, Arc::clone(&self.directory), link_ranges, Array::new(&net.memory))?;
         counts.duplicates = (count - links.len()) as u64;
         Ok((links, counts.of_all(net)?))
     }
@@ -158,8 +159,8 @@ fn id_and_name(field: String) -> (DocId, String) {
 }
 
 fn collision(names: [&String; 2], id: DocId) -> Error {
-    let [one, other] = names.map(|name| if name.is_empty() { id.to_string() } else { name.clone() });
-    Error::input(format!("{one}, {other}"), format!("both nodes have the id {id}; rename one of them"))
+    let [first, other] = names.map(|name| if name.is_empty() { id.to_string() } else { name.clone() });
+    Error::input(format!("{first}, {other}"), format!("both nodes have the id {id}; rename one of them"))
 }
 
 #[cfg(test)]
@@ -168,16 +169,16 @@ mod tests {
 
     #[test]
     fn a_node_is_a_number_a_url_in_any_spelling_or_any_text() {
-        let named = |field: &str| id_and_name(field.to_string());
-        let of = |name: &str| (doc_id(name), name.to_string());
+        let id_and_text = |field: &str| id_and_name(field.to_string());
+        let id_of = |name: &str| (doc_id(name), name.to_string());
         assert_eq!(
-            [named("7"), named("007"), named("18446744073709551615")],
+            [id_and_text("7"), id_and_text("007"), id_and_text("18446744073709551615")],
             [7, 7, u64::MAX].map(|id| (id, String::new()))
         );
-        assert_eq!(named("HTTP://a.example:80/x#top"), of("http://a.example/x"));
+        assert_eq!(id_and_text("HTTP://a.example:80/x#top"), id_of("http://a.example/x"));
         assert_eq!(
-            ["18446744073709551616", "-1", "1.0", "Ada Lovelace"].map(named),
-            ["18446744073709551616", "-1", "1.0", "Ada Lovelace"].map(of)
+            ["18446744073709551616", "-1", "1.0", "Ada Lovelace"].map(id_and_text),
+            ["18446744073709551616", "-1", "1.0", "Ada Lovelace"].map(id_of)
         );
     }
 }

@@ -58,10 +58,10 @@ impl GraphTables {
         rows: SpillColumn<LinkSummary>,
         similar: &[SimilarCluster],
     ) -> Result<GraphTables> {
-        let own = directory.owned(net.index()).filter(|&page| sizes.size(labels[page]) > 1);
-        let of_page = own.map(|page| Ok([labels[page].smallest(), page]));
+        let clustered_pages = directory.owned(net.index()).filter(|&page| sizes.size(labels[page]) > 1);
+        let page_rows = clustered_pages.map(|page| Ok([labels[page].smallest(), page]));
         let nodes = directory.owned(net.index()).count() as u64;
-        let clusters = to_owners(net, directory, ("trivial clusters", nodes), of_page, |row: &ClusterRow| row[0])?;
+        let clusters = to_owners(net, directory, ("trivial clusters", nodes), page_rows, |row: &ClusterRow| row[0])?;
 
         let count = rows.len() as u64;
         let first = |row: &LinkSummary| row.src_cluster.smallest();
@@ -69,19 +69,19 @@ impl GraphTables {
         drop(rows);
 
         let collections = || similar.iter().flat_map(|cluster| cluster.collections.iter().map(move |of| (cluster, of)));
-        let of_collection = collections().map(|(cluster, collection)| {
+        let collection_messages = collections().map(|(cluster, collection)| {
             let (cardinality, size) = (cluster.collections.len() as u32, collection.members.len() as u32);
             Ok([cluster.id().smallest().0, collection.first_page().0, cardinality, size, collection.root.0])
         });
-        let of_member = collections()
+        let member_rows = collections()
             .flat_map(|(cluster, collection)| MemberRow::from_collection(cluster.id(), collection, labels))
             .map(Ok);
         let count = collections().count() as u64;
         let first = |row: &CollectionRow| Page(row[0]);
-        let collection_rows = to_owners(net, directory, ("collections", count), of_collection, first)?;
+        let collection_rows = to_owners(net, directory, ("collections", count), collection_messages, first)?;
         let count = collections().map(|(_, collection)| collection.members.len() as u64).sum();
         let first = |row: &MemberRow| row.similar_cluster.smallest();
-        let members = to_owners(net, directory, ("members", count), of_member, first)?;
+        let members = to_owners(net, directory, ("members", count), member_rows, first)?;
         Ok(GraphTables { clusters, link_summary, collections: collection_rows, members })
     }
 
@@ -104,7 +104,7 @@ impl GraphTables {
         parts.extend(spilled_by_page("link_summary", directory, &self.link_summary, first, make)?);
         let first = |row: &MemberRow| row.similar_cluster.smallest();
         parts.extend(spilled_by_page("members", directory, &self.members, first, |rows| Ok(members(doc_ids, rows)))?);
-        parts.extend(by_page("names", directory, &nodes.named, |&page| page, |rows| names(nodes, doc_ids, rows)));
+        parts.extend(by_page("names", directory, &nodes.named_pages, |&page| page, |rows| names(nodes, doc_ids, rows)));
         let empty = |name: &str| {
             Ok(match name {
                 "clusters" => clusters(&[], &[]),
@@ -149,9 +149,9 @@ fn collections(doc_ids: &[DocId], rows: &[CollectionRow]) -> Table {
 
 /// Returns the names of `rows`, which are consecutive named nodes of this worker.
 fn names(nodes: &Nodes, doc_ids: &[DocId], rows: &[Page]) -> Result<Table> {
-    let before = nodes.named.partition_point(|page| rows.first().is_some_and(|first| page < first));
+    let first_name = nodes.named_pages.partition_point(|page| rows.first().is_some_and(|first| page < first));
     let mut names = StringTable::new();
-    for name in nodes.names.read(before..before + rows.len()) {
+    for name in nodes.names.read(first_name..first_name + rows.len()) {
         names.push(&name?);
     }
     Ok(Table::new([("doc_id", ids(doc_ids, rows, |&page| page)), ("name", Values::Text(names))]))

@@ -39,7 +39,7 @@ use webtwin_results::fingerprints::ChunkPiece;
 use webtwin_spill::{MemoryPool, SpillColumn};
 
 /// Maximum number of rows of a worker in transit: 20 MB of pairs.
-const MOST_ON_THE_WAY: u64 = 1 << 20;
+const MAX_ROWS_IN_FLIGHT: u64 = 1 << 20;
 
 /// Interval at which a waiting worker checks again.
 const PATIENCE: Duration = Duration::from_millis(1);
@@ -86,12 +86,12 @@ pub(super) type BatchTotals = (Arc<OnceLock<Queries>>, Arc<ProcessTally>);
 /// [`webtwin_base::error::Error::Storage`].
 pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, output: &PartWriter) -> Result<BatchTotals> {
     let batch = Batch::new(net, job, work)?;
-    let counted = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));
+    let results = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));
     net.dataflow(|scope, failures| {
         let (merged, sorter) = merged_pairs(read_q(scope, &batch), &batch, failures);
         write(merged, output, sorter, failures);
     })?;
-    Ok(counted)
+    Ok(results)
 }
 
 /// Returns the merged pairs of near documents, and a function that returns the memory pool of a
@@ -102,15 +102,15 @@ fn merged_pairs<'s>(
     failures: &Failures,
 ) -> (MergedWorkers<'s, NearPair>, impl Fn() -> MemoryPool + Clone + 'static) {
     let ready = tables_of_q(to_every_process(queries, batch, failures), batch, failures);
-    let on_the_way = Rc::default();
+    let rows_in_flight = Rc::default();
     let mapper = batch.clone();
     let pairs_of = move |near: Vec<ScanMatch>| {
         let near = if mapper.count(&near) { near } else { Vec::new() };
         ScanPairs::new(&mapper.work, Arc::clone(&mapper.queries), near)
     };
-    let pairs = failures.divert(probe(ready, batch, &on_the_way, pairs_of));
+    let pairs = failures.divert(probe(ready, batch, &rows_in_flight, pairs_of));
     let pairs = pairs.exchange(|pair| splitmix64(pair.id()));
-    acknowledge(pairs.clone(), batch.at.peers() as u64, &on_the_way);
+    acknowledge(pairs.clone(), batch.at.peers() as u64, &rows_in_flight);
     let batch = batch.clone();
     let sorter = move || batch.queries().sorter.clone();
     (merge(pairs, sorter.clone(), failures), sorter)
@@ -129,7 +129,7 @@ pub(super) fn near_pairs(
     queries: Vec<FingerprintRow>,
 ) -> Result<(SpillColumn<NearPair>, BatchTotals)> {
     let batch = Batch::new(net, job, work)?;
-    let counted = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));
+    let results = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));
     let mut merged = Rc::default();
     net.dataflow(|scope, failures| {
         let queries = queries.into_iter().map(Ok).to_stream(scope);
@@ -137,16 +137,16 @@ pub(super) fn near_pairs(
     })?;
     let mut pairs = SpillColumn::new(&net.memory);
     if let Some(mut merged) = merged.take() {
-        let mut some = Vec::new();
+        let mut batch = Vec::new();
         loop {
-            merged.take(&mut some)?;
-            if some.is_empty() {
+            merged.take(&mut batch)?;
+            if batch.is_empty() {
                 break;
             }
-            some.drain(..).try_for_each(|pair| pairs.push(pair))?;
+            batch.drain(..).try_for_each(|pair| pairs.push(pair))?;
         }
     }
-    Ok((pairs, counted))
+    Ok((pairs, results))
 }
 
 /// Finds the rows of F that are near queries. Returns the rows that this worker has found, piece by
@@ -160,47 +160,47 @@ pub(super) fn near_rows(
     work: &Arc<HammingWork>,
 ) -> Result<(Vec<ScanMatch>, BatchTotals)> {
     let batch = Batch::new(net, job, work)?;
-    let counted = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));
-    let found: Rc<RefCell<Vec<ScanMatch>>> = Rc::default();
+    let results = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));
+    let matches: Rc<RefCell<Vec<ScanMatch>>> = Rc::default();
     net.dataflow(|scope, failures| {
         let ready = tables_of_q(to_every_process(read_q(scope, &batch), &batch, failures), &batch, failures);
-        let on_the_way = Rc::default();
+        let rows_in_flight = Rc::default();
         let mapper = batch.clone();
-        let counted = move |near: Vec<ScanMatch>| {
+        let count_matches = move |near: Vec<ScanMatch>| {
             mapper.count(&near);
             Ok(near.into_iter())
         };
-        let near = failures.divert(probe(ready, &batch, &on_the_way, counted));
-        acknowledge(near.clone(), batch.at.peers() as u64, &on_the_way);
-        let found = Rc::clone(&found);
-        near.sink(Pipeline, "keep", move |(near, _)| near.for_each(|_, near| found.borrow_mut().append(near)));
+        let near = failures.divert(probe(ready, &batch, &rows_in_flight, count_matches));
+        acknowledge(near.clone(), batch.at.peers() as u64, &rows_in_flight);
+        let sink_matches = Rc::clone(&matches);
+        near.sink(Pipeline, "keep", move |(near, _)| near.for_each(|_, near| sink_matches.borrow_mut().append(near)));
     })?;
-    Ok((found.take(), counted))
+    Ok((matches.take(), results))
 }
 
 /// Reads the queries of the work items that this worker takes.
 fn read_q<'s>(scope: Scope<'s, u64>, batch: &Batch) -> RowStream<'s, Fallible<FingerprintRow>> {
     let Batch { work, at, .. } = batch.clone();
     source(scope, "read Q", move |capability, info| {
-        let again = scope.activator_for(info.address);
-        let mut to_come = Some(capability);
+        let activator = scope.activator_for(info.address);
+        let mut held_capability = Some(capability);
         move |output| {
-            let Some(capability) = &to_come else { return };
+            let Some(capability) = &held_capability else { return };
             let items = work.queries.as_ref().map_or(&[][..], |queries| &queries.items);
             let item = items.get(work.queries_read.next_of(at.process, at.processes));
-            let read = item.map(|item| item.read_all(work.set.manifest.f));
+            let query_rows = item.map(|item| item.read_all(work.set.manifest.f));
             let mut session = output.session(capability);
-            match read {
+            match query_rows {
                 Some(Ok(rows)) => {
                     session.give_iterator(rows.into_iter().map(Ok));
-                    again.activate();
+                    activator.activate();
                     return;
                 }
                 Some(Err(error)) => session.give(Err(Box::new(error))),
                 None => {}
             }
             drop(session);
-            to_come = None;
+            held_capability = None;
         }
     })
 }
@@ -224,59 +224,61 @@ fn tables_of_q<'s>(
     failures: &Failures,
 ) -> RowStream<'s, u64> {
     let Batch { job, work, at, queries, .. } = batch.clone();
-    let built = rows.unary_frontier(Pipeline, "tables of Q", move |capability, _| {
-        let mut to_come = Some(capability);
-        let mut all = Vec::new();
+    let outcome = rows.unary_frontier(Pipeline, "tables of Q", move |capability, _| {
+        let mut held_capability = Some(capability);
+        let mut collected = Vec::new();
         move |(rows, rows_to_come), output| {
             let row = |(_, row): (u64, FingerprintRow)| (row.fingerprint, row.document);
-            rows.for_each(|_, rows| all.extend(rows.drain(..).map(row)));
+            rows.for_each(|_, rows| collected.extend(rows.drain(..).map(row)));
             if !rows_to_come.is_empty() {
                 return;
             }
-            let Some(capability) = to_come.take().filter(|_| at.is_first()) else { return };
-            let built = Queries::new(std::mem::take(&mut all), work.set.manifest.f, at.workers, &job);
+            let Some(capability) = held_capability.take().filter(|_| at.is_first()) else { return };
+            let tables = Queries::new(std::mem::take(&mut collected), work.set.manifest.f, at.workers, &job);
             let mut session = output.session(&capability);
-            match built {
-                Ok(built) => {
+            match tables {
+                Ok(tables) => {
                     work.progress.enter("scanning");
-                    queries.get_or_init(|| built);
+                    queries.get_or_init(|| tables);
                     session.give_iterator((0..at.peers()).map(|worker| Ok(worker as u64)));
                 }
                 Err(error) => session.give(Err(Box::new(error))),
             }
         }
     });
-    failures.divert(built)
+    failures.divert(outcome)
 }
 
 /// Scans pieces of F one after the other, and passes on the rows that `expand` returns for the near
 /// rows of each piece. Scanning starts when all processes have built their tables, because only
 /// then is it known how much memory is left for rows that arrive. The time of a row encodes the
 /// number n of its piece and the worker w: n · workers + w. The worker waits while too many rows
-/// are `on_the_way`.
+/// are `rows_in_flight`.
 fn probe<'s, R: Clone + 'static, I: Iterator<Item = R> + 'static>(
     ready: RowStream<'s, u64>,
     batch: &Batch,
-    on_the_way: &Rc<Cell<u64>>,
+    rows_in_flight: &Rc<Cell<u64>>,
     mut expand: impl FnMut(Vec<ScanMatch>) -> Result<I> + 'static,
 ) -> RowStream<'s, Fallible<R>> {
-    let (scope, batch, on_the_way) = (ready.scope(), batch.clone(), Rc::clone(on_the_way));
+    let (scope, batch, rows_in_flight) = (ready.scope(), batch.clone(), Rc::clone(rows_in_flight));
     ready.unary(To::new(|worker: &u64| *worker), "probe F in tables of Q", move |capability, info| {
-        let again = scope.activator_for(info.address);
+        let activator = scope.activator_for(info.address);
         let mut mapper = Mapper::new(&batch.work, batch.job.hamming.k);
-        let (mut to_come, mut built) = (Some(capability), 0);
+        let (mut held_capability, mut ready_processes) = (Some(capability), 0);
         let mut rows: Option<I> = None;
         move |ready, output| {
-            ready.for_each(|_, processes| built += processes.len());
-            let Some(capability) = to_come.as_mut().filter(|_| built == batch.at.processes) else { return };
-            if on_the_way.get() >= MOST_ON_THE_WAY {
-                again.activate_after(PATIENCE);
+            ready.for_each(|_, processes| ready_processes += processes.len());
+            let Some(capability) = held_capability.as_mut().filter(|_| ready_processes == batch.at.processes) else {
+                return;
+            };
+            if rows_in_flight.get() >= MAX_ROWS_IN_FLIGHT {
+                activator.activate_after(PATIENCE);
                 return;
             }
             if rows.is_none() {
                 let number = batch.work.pieces_read.next_of(batch.at.process, batch.at.processes);
                 let Some(&piece) = batch.pieces.get(number) else {
-                    to_come = None;
+                    held_capability = None;
                     return;
                 };
                 capability.downgrade(&((number * batch.at.peers() + batch.at.index) as u64));
@@ -284,33 +286,35 @@ fn probe<'s, R: Clone + 'static, I: Iterator<Item = R> + 'static>(
                     Ok(some) => rows = Some(some),
                     Err(error) => {
                         output.session(capability).give(Err(Box::new(error)));
-                        to_come = None;
+                        held_capability = None;
                         return;
                     }
                 }
             }
             let mut left = BATCH;
-            let some = rows.iter_mut().flatten().take(BATCH).inspect(|_| left -= 1);
-            output.session(capability).give_iterator(some.map(Ok));
-            on_the_way.set(on_the_way.get() + (BATCH - left) as u64);
+            let batch_rows = rows.iter_mut().flatten().take(BATCH).inspect(|_| left -= 1);
+            output.session(capability).give_iterator(batch_rows.map(Ok));
+            rows_in_flight.set(rows_in_flight.get() + (BATCH - left) as u64);
             if left > 0 {
                 rows = None;
             }
-            again.activate();
+            activator.activate();
         }
     })
 }
 
 /// Notifies the worker that has [probed](probe) for `rows` of the number of rows that have arrived
 /// here.
-fn acknowledge<R: Clone + 'static>(rows: RowStream<'_, R>, workers: u64, on_the_way: &Rc<Cell<u64>>) {
-    let come = rows.unary(Pipeline, "acknowledge", |_, _| {
+fn acknowledge<R: Clone + 'static>(rows: RowStream<'_, R>, workers: u64, rows_in_flight: &Rc<Cell<u64>>) {
+    let acknowledgements = rows.unary(Pipeline, "acknowledge", |_, _| {
         move |rows, output| {
             rows.for_each(|time, rows| output.session(&time).give((*time.time() % workers, rows.len() as u64)))
         }
     });
-    let on_the_way = Rc::clone(on_the_way);
-    come.exchange(|come: &(u64, u64)| come.0).sink(Pipeline, "acknowledged", move |(come, _)| {
-        come.for_each(|_, come: &mut Vec<_>| come.iter().for_each(|come| on_the_way.set(on_the_way.get() - come.1)));
+    let rows_in_flight = Rc::clone(rows_in_flight);
+    acknowledgements.exchange(|come: &(u64, u64)| come.0).sink(Pipeline, "acknowledged", move |(batches, _)| {
+        batches.for_each(|_, counts: &mut Vec<_>| {
+            counts.iter().for_each(|come| rows_in_flight.set(rows_in_flight.get() - come.1))
+        });
     });
 }

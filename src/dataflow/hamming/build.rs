@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::chunks::{self, FingerprintSource};
-pub use super::chunks::{ProcessHoldings, held};
+pub use super::chunks::{ProcessHoldings, holdings};
 use crate::reading::ingest::Queue;
 use crate::reading::work_queue::WorkQueue;
 use crate::reading::{captures, idf};
@@ -23,7 +23,7 @@ use webtwin_results::fingerprints::Sources;
 use webtwin_storage::location::Location;
 
 /// Recipe of ready-made fingerprints, whose origin is unknown.
-pub const READY_MADE: &str = "given";
+pub const UNKNOWN_RECIPE: &str = "given";
 
 /// Ready-made fingerprints, as one process opens them.
 pub struct FingerprintInput {
@@ -64,7 +64,7 @@ pub fn from_fingerprints(
     ready: &FingerprintInput,
     folder: &Location,
 ) -> Result<FingerprintManifest> {
-    let (f, recipe) = ready.sources.made.clone().unwrap_or((job.simhash.bits, READY_MADE.into()));
+    let (f, recipe) = ready.sources.made.clone().unwrap_or((job.simhash.bits, UNKNOWN_RECIPE.into()));
     // The first worker that arrives sets the traffic for all workers of its process.
     let _ = ready.progress.traffic.set(net.traffic());
     let (process, processes) = (net.process(), net.processes());
@@ -92,25 +92,25 @@ pub fn from_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location
         idf::simhashes(net, &mut local_pages, &mut crawl, job)?;
     }
     let mut rows: Vec<FingerprintRow> = Vec::new();
-    crawl.pages.each(|page| {
+    crawl.pages.for_each(|page| {
         let row = |fingerprint| FingerprintRow { fingerprint, document: page.doc_id };
         rows.extend(page.simhash().map(row));
     })?;
     let source = |take: Take<'_>| rows.chunks(BATCH).try_for_each(take);
-    let made = FingerprintSource { f: job.simhash.bits, recipe: job.simhash.recipe() };
-    write(net, job, &made, source, folder)
+    let description = FingerprintSource { f: job.simhash.bits, recipe: job.simhash.recipe() };
+    write(net, job, &description, source, folder)
 }
 
 fn write(
     net: &mut Net<'_>,
     job: &Job,
-    made: &FingerprintSource,
+    description: &FingerprintSource,
     source: impl FnOnce(Take<'_>) -> Result<()>,
     folder: &Location,
 ) -> Result<FingerprintManifest> {
     let attempt = attempt(net, folder)?;
-    let chunks = or_discard(net, &attempt, |net| chunks::write(net, job, made, source, &attempt))?;
-    let (_, mut manifest) = ChunkWriter::new(made.f, Coder::EliasFano, &made.recipe, true).finish()?;
+    let chunks = or_discard(net, &attempt, |net| chunks::write(net, job, description, source, &attempt))?;
+    let (_, mut manifest) = ChunkWriter::new(description.f, Coder::EliasFano, &description.recipe, true).finish()?;
     manifest.count = chunks.iter().map(|chunk| chunk.count).sum();
     manifest.chunks = chunks;
     let files = manifest.chunks.iter().map(|chunk| (chunk.name.clone(), chunk.bytes)).collect();

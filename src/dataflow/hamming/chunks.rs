@@ -30,7 +30,7 @@ use webtwin_spill::Arena;
 use webtwin_storage::output::Attempt;
 
 /// Number of leading bits by which rows are counted. It determines how finely ranges can be cut.
-const COUNTED_BITS: u32 = 12;
+const COUNTER_BITS: u32 = 12;
 
 /// Number of leading bits of a bucket. With some million rows, a bucket has some ten thousand rows,
 /// which are sorted within a core's cache.
@@ -41,7 +41,7 @@ const BUCKET_BITS: u32 = 9;
 const RANGES: u64 = 16;
 
 /// Minimum number of rows of a range, so that files do not become tiny.
-const LEAST_ROWS: u64 = 1 << 20;
+const MIN_ROWS: u64 = 1 << 20;
 
 /// Bytes that a worker holds for each row of the range that it writes: fingerprint, document, and
 /// at most the encoded row.
@@ -65,10 +65,10 @@ pub struct ProcessHoldings {
 
 /// Estimates what one of `processes` processes with `workers` workers each will hold, for a total
 /// of `rows` rows, if fingerprints are evenly distributed.
-pub fn held(rows: u64, processes: u64, workers: u64) -> ProcessHoldings {
-    let largest = most_rows(rows).min(rows);
-    let of_bucket = rows >> BUCKET_BITS;
-    let a_writer = WRITING_BYTES * largest + SORTING_BYTES * largest.min(of_bucket);
+pub fn holdings(rows: u64, processes: u64, workers: u64) -> ProcessHoldings {
+    let largest = max_rows(rows).min(rows);
+    let bucket_rows = rows >> BUCKET_BITS;
+    let a_writer = WRITING_BYTES * largest + SORTING_BYTES * largest.min(bucket_rows);
     // There are no more writers than ranges.
     let writers = workers.min(rows.div_ceil(largest.max(1)).div_ceil(processes));
     ProcessHoldings {
@@ -78,8 +78,8 @@ pub fn held(rows: u64, processes: u64, workers: u64) -> ProcessHoldings {
 }
 
 /// Returns the maximum number of rows of a range, for a total of `rows` rows.
-fn most_rows(rows: u64) -> u64 {
-    (rows / RANGES).clamp(LEAST_ROWS, CHUNK_ROWS as u64)
+fn max_rows(rows: u64) -> u64 {
+    (rows / RANGES).clamp(MIN_ROWS, CHUNK_ROWS as u64)
 }
 
 /// Origin of the fingerprints of a set.
@@ -105,7 +105,7 @@ impl Space {
     }
 
     fn counted_bits(self) -> u32 {
-        COUNTED_BITS.min(self.f)
+        COUNTER_BITS.min(self.f)
     }
 
     /// Returns the number of bits of a value below the bits of its bucket.
@@ -154,11 +154,11 @@ struct Span {
 pub(super) fn write(
     net: &mut Net<'_>,
     job: &Job,
-    made: &FingerprintSource,
+    description: &FingerprintSource,
     source: impl FnOnce(&mut dyn FnMut(&[FingerprintRow]) -> Result<()>) -> Result<()>,
     attempt: &Attempt,
 ) -> Result<Vec<ChunkEntry>> {
-    let space = Space { f: made.f };
+    let space = Space { f: description.f };
     agree(net, 0, 0, &job.effort)?;
     let mut arena = Arena::new(space.buckets(), &net.memory.part(2));
     let mut counts = vec![0u64; space.values()];
@@ -174,40 +174,40 @@ pub(super) fn write(
     let counts = sum_over_workers(net, &counts)?;
     let spans = spans(&counts);
     let largest = spans.iter().map(|span| span.rows).max().unwrap_or(0);
-    let of_bucket = counts.chunks(1 << space.bits_within()).map(|values| values.iter().sum()).max().unwrap_or(0);
-    let held = arena.held_bytes() + WRITING_BYTES * largest + SORTING_BYTES * largest.min(of_bucket);
-    check_bytes_against_bound(net, "fingerprints to write", held, job.effort.memory_bytes)?;
+    let largest_bucket = counts.chunks(1 << space.bits_within()).map(|values| values.iter().sum()).max().unwrap_or(0);
+    let held_bytes = arena.held_bytes() + WRITING_BYTES * largest + SORTING_BYTES * largest.min(largest_bucket);
+    check_bytes_against_bound(net, "fingerprints to write", held_bytes, job.effort.memory_bytes)?;
 
     if net.processes() > 1 {
         bring_to_writers(net, space, &spans, &mut arena)?;
     }
     let (pooled, turns) = (net.gather_in_process(arena)?, net.once_per_process(WorkQueue::default)?);
-    let mut writer = SpanWriter::new(space, made, &pooled, attempt);
+    let mut writer = SpanWriter::new(space, description, &pooled, attempt);
     let mut written = Vec::new();
     while let Some(span) = spans.get(turns.next(net)) {
         writer.write(net, span, &mut written)?;
     }
-    let mut all: Vec<(u64, String)> = net.all_gather("chunks", written)?.into_iter().flatten().collect();
-    all.sort_unstable();
+    let mut entries: Vec<(u64, String)> = net.all_gather("chunks", written)?.into_iter().flatten().collect();
+    entries.sort_unstable();
     let entry = |(_, entry): &(u64, String)| serde_json::from_str(entry);
-    all.iter().map(entry).collect::<serde_json::Result<_>>().map_err(|cause| Error::Invariant(cause.to_string()))
+    entries.iter().map(entry).collect::<serde_json::Result<_>>().map_err(|cause| Error::Invariant(cause.to_string()))
 }
 
 /// Returns the sums of the counts over all workers.
 fn sum_over_workers(net: &mut Net<'_>, counts: &[u64]) -> Result<Vec<u64>> {
-    let mine = (0..).zip(counts).filter(|(_, n)| **n > 0).map(|(at, n)| [at, *n]).collect();
-    let mut all = vec![0; counts.len()];
-    net.broadcast("counts", mine)?.iter().for_each(|&[at, n]: &[u64; 2]| all[at as usize] += n);
-    Ok(all)
+    let own_counts = (0..).zip(counts).filter(|(_, n)| **n > 0).map(|(at, n)| [at, *n]).collect();
+    let mut totals = vec![0; counts.len()];
+    net.broadcast("counts", own_counts)?.iter().for_each(|&[at, n]: &[u64; 2]| totals[at as usize] += n);
+    Ok(totals)
 }
 
 /// Divides the space into spans by the counts of its values.
 fn spans(counts: &[u64]) -> Vec<Span> {
-    let most = most_rows(counts.iter().sum());
+    let row_limit = max_rows(counts.iter().sum());
     let mut spans: Vec<Span> = Vec::new();
     let mut chunks = 0;
     for (value, &rows) in counts.iter().enumerate().filter(|(_, rows)| **rows > 0) {
-        match spans.last_mut().filter(|span| span.rows + rows <= most) {
+        match spans.last_mut().filter(|span| span.rows + rows <= row_limit) {
             Some(span) => {
                 span.values.end = value + 1;
                 span.rows += rows;
@@ -229,20 +229,21 @@ fn bring_to_writers(net: &mut Net<'_>, space: Space, spans: &[Span], arena: &mut
         writers[span.values.clone()].fill(number % at.processes);
     }
     let stays = |row: &FingerprintRow| writers[space.value(row.fingerprint)] == at.process;
-    let some_leave = |bucket: &usize| writers[space.values_of(*bucket)].iter().any(|writer| *writer != at.process);
-    let mut buckets = (0..space.buckets()).filter(some_leave);
+    let has_leaving_rows =
+        |bucket: &usize| writers[space.values_of(*bucket)].iter().any(|writer| *writer != at.process);
+    let mut buckets = (0..space.buckets()).filter(has_leaving_rows);
     let arena = RefCell::new(arena);
-    let (mut kept, mut leaving, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut own_rows, mut leaving, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
     let source = |send: &mut dyn FnMut(FingerprintRow)| {
         if leaving.is_empty() {
             let Some(bucket) = buckets.next() else { return Ok(false) };
             let mut arena = arena.borrow_mut();
             arena.read(bucket, &mut buffer, |rows| {
-                rows.iter().for_each(|row| if stays(row) { kept.push(*row) } else { leaving.push(*row) });
+                rows.iter().for_each(|row| if stays(row) { own_rows.push(*row) } else { leaving.push(*row) });
             })?;
             arena.empty(bucket);
-            arena.partition(&kept, |row| space.bucket(row))?;
-            kept.clear();
+            arena.partition(&own_rows, |row| space.bucket(row))?;
+            own_rows.clear();
         }
         leaving.drain(leaving.len().saturating_sub(BATCH)..).for_each(send);
         Ok(true)
@@ -257,7 +258,7 @@ fn bring_to_writers(net: &mut Net<'_>, space: Space, spans: &[Span], arena: &mut
 /// Writer that gathers, sorts and writes one span after the other.
 struct SpanWriter<'a> {
     space: Space,
-    made: &'a FingerprintSource,
+    description: &'a FingerprintSource,
     /// Rows of all workers of the process.
     pooled: &'a [Arc<Arena<FingerprintRow>>],
     attempt: &'a Attempt,
@@ -272,13 +273,13 @@ struct SpanWriter<'a> {
 impl<'a> SpanWriter<'a> {
     fn new(
         space: Space,
-        made: &'a FingerprintSource,
+        description: &'a FingerprintSource,
         pooled: &'a [Arc<Arena<FingerprintRow>>],
         attempt: &'a Attempt,
     ) -> SpanWriter<'a> {
         SpanWriter {
             space,
-            made,
+            description,
             pooled,
             attempt,
             rows: Vec::new(),
@@ -305,10 +306,10 @@ impl<'a> SpanWriter<'a> {
         }
         let chunks = self.fingerprints.chunks(CHUNK_ROWS).zip(self.documents.chunks(CHUNK_ROWS));
         for (number, (fingerprints, documents)) in (span.first_chunk..).zip(chunks) {
-            let FingerprintSource { f, ref recipe } = *self.made;
+            let FingerprintSource { f, ref recipe } = *self.description;
             let parts = self.encoder.encode(f, Coder::EliasFano, recipe, fingerprints, Some(documents))?;
-            let chunk = ChunkEntry::new(format!("part-{number:05}.fp"), fingerprints, &parts.all());
-            self.attempt.put_parts(&chunk.name, &parts.all())?;
+            let chunk = ChunkEntry::new(format!("part-{number:05}.fp"), fingerprints, &parts.all_parts());
+            self.attempt.put_parts(&chunk.name, &parts.all_parts())?;
             written.push((number, serde_json::to_string(&chunk).expect("an entry is plain values")));
         }
         Ok(())
@@ -317,14 +318,14 @@ impl<'a> SpanWriter<'a> {
     /// Replaces `rows` by the rows of a bucket that have one of the values, in no particular order.
     fn gather(&mut self, bucket: usize, values: &Range<usize>) -> Result<()> {
         let (space, rows) = (self.space, &mut self.rows);
-        let of_bucket = space.values_of(bucket);
-        let is_whole = values.start <= of_bucket.start && of_bucket.end <= values.end;
+        let bucket_values = space.values_of(bucket);
+        let is_whole = values.start <= bucket_values.start && bucket_values.end <= values.end;
         let is_wanted = |row: &&FingerprintRow| values.contains(&space.value(row.fingerprint));
         rows.clear();
         for arena in self.pooled {
-            arena.read(bucket, &mut self.scratch, |some| match is_whole {
-                true => rows.extend_from_slice(some),
-                false => rows.extend(some.iter().filter(is_wanted)),
+            arena.read(bucket, &mut self.scratch, |piece| match is_whole {
+                true => rows.extend_from_slice(piece),
+                false => rows.extend(piece.iter().filter(is_wanted)),
             })?;
         }
         Ok(())
@@ -347,7 +348,7 @@ mod tests {
             for span in &spans {
                 prop_assert_eq!(counts[span.values.clone()].iter().sum::<u64>(), span.rows);
                 let is_one = span.values.len() == 1;
-                prop_assert!(span.rows > 0 && (is_one || span.rows <= (total / RANGES).max(LEAST_ROWS)));
+                prop_assert!(span.rows > 0 && (is_one || span.rows <= (total / RANGES).max(MIN_ROWS)));
                 prop_assert!(is_one || span.rows <= CHUNK_ROWS as u64);
             }
             for two in spans.windows(2) {

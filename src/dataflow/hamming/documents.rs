@@ -28,11 +28,11 @@ use webtwin_engine::{Failures, RowStream};
 use webtwin_spill::{MemoryPool, RowSorter, SortedRows};
 
 /// Row with a run whose documents are needed. Ordered by the run.
-trait OfRun: ExchangeData + Pod + Ord {
+trait RunRow: ExchangeData + Pod + Ord {
     fn run(&self) -> FingerprintRun;
 }
 
-impl OfRun for NearRuns {
+impl RunRow for NearRuns {
     fn run(&self) -> FingerprintRun {
         self.x
     }
@@ -49,7 +49,7 @@ struct NearDocument {
     is_one: u32,
 }
 
-impl OfRun for NearDocument {
+impl RunRow for NearDocument {
     fn run(&self) -> FingerprintRun {
         self.other
     }
@@ -103,7 +103,7 @@ impl DocumentReader<'_> {
     /// Sends the rows that `expand` returns for each row and each document of its run to the
     /// workers that `to` returns. Starts after all rows have arrived, if `is_allowed` has returned
     /// true for all of them.
-    fn with_documents<'s, R: OfRun, O: ExchangeData>(
+    fn with_documents<'s, R: RunRow, O: ExchangeData>(
         &self,
         rows: RowStream<'s, R>,
         name: &str,
@@ -116,9 +116,9 @@ impl DocumentReader<'_> {
         let mut sorter = Some(RowSorter::new(self.sorter));
         let pace = Pace::default();
         let mut own_pace = pace.clone();
-        let made = rows.unary_frontier(Pipeline, name, move |capability, info| {
-            let again = scope.activator_for(info.address);
-            let mut to_come = Some(capability);
+        let stream = rows.unary_frontier(Pipeline, name, move |capability, info| {
+            let activator = scope.activator_for(info.address);
+            let mut held_capability = Some(capability);
             let mut source: Option<WithDocuments<R>> = None;
             move |(arriving, rows_to_come), output| {
                 arriving.for_each(|_, rows| {
@@ -130,26 +130,26 @@ impl DocumentReader<'_> {
                 });
                 // Documents are read only after all rows have arrived and are sorted, so that F is
                 // read in order.
-                let Some(capability) = to_come.as_mut().filter(|_| rows_to_come.is_empty()) else { return };
+                let Some(capability) = held_capability.as_mut().filter(|_| rows_to_come.is_empty()) else { return };
                 match sorter.take().map(RowSorter::finish).transpose() {
                     Ok(Some(rows)) => source = Some(WithDocuments::new(rows)),
                     Ok(None) => {}
                     Err(error) => failures.notify(error),
                 }
                 let Some(reading) = &mut source else {
-                    to_come = None;
+                    held_capability = None;
                     return;
                 };
                 if !own_pace.begin_batch(capability) {
-                    again.activate_after(Pace::PATIENCE);
+                    activator.activate_after(Pace::PATIENCE);
                     return;
                 }
                 let mut session = output.session(&*capability);
-                let mut given = 0;
+                let mut sent_documents = 0;
                 let is_end = loop {
                     match reading.next(&work) {
                         Ok(Some((row, documents))) => {
-                            given += documents.len();
+                            sent_documents += documents.len();
                             session.give_iterator(documents.iter().filter_map(|&document| expand(&row, document)));
                         }
                         Ok(None) => break true,
@@ -158,19 +158,19 @@ impl DocumentReader<'_> {
                             break true;
                         }
                     }
-                    if given >= BATCH {
+                    if sent_documents >= BATCH {
                         break false;
                     }
                 };
                 drop(session);
                 if is_end {
-                    (source, to_come) = (None, None);
+                    (source, held_capability) = (None, None);
                 } else {
-                    again.activate();
+                    activator.activate();
                 }
             }
         });
-        pace.send(made, to)
+        pace.send(stream, to)
     }
 }
 
@@ -184,7 +184,7 @@ struct WithDocuments<R> {
     first: u64,
 }
 
-impl<R: OfRun> WithDocuments<R> {
+impl<R: RunRow> WithDocuments<R> {
     fn new(rows: SortedRows<R>) -> WithDocuments<R> {
         WithDocuments { rows, batch: Vec::new(), at: 0, documents: Vec::new(), first: 0 }
     }
@@ -198,9 +198,9 @@ impl<R: OfRun> WithDocuments<R> {
         let Range { start, end } = places(row.run());
         if self.documents.is_empty() || end > self.first + self.documents.len() as u64 {
             let chunk = work.set.chunk_at(start);
-            let of_chunk = self.batch[self.at..].iter().map(|row| places(row.run()));
-            let of_chunk = of_chunk.take_while(|places| work.set.chunk_at(places.start) == chunk);
-            let end = of_chunk.map(|places| places.end).max().unwrap_or(end);
+            let batch_places = self.batch[self.at..].iter().map(|row| places(row.run()));
+            let chunk_places = batch_places.take_while(|places| work.set.chunk_at(places.start) == chunk);
+            let end = chunk_places.map(|places| places.end).max().unwrap_or(end);
             (self.first, self.documents) = (start, work.set.documents_at(start..end)?);
         }
         self.at += 1;

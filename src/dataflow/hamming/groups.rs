@@ -44,14 +44,14 @@ pub(super) fn of_queries(
     })?;
     let name = |query: u32| names[labels[query as usize] as usize];
     let mut members = Vec::new();
-    with_documents(net, work, near, |of_row, documents| {
-        let group = name(of_row[0].query);
+    with_documents(net, work, near, |row_matches, documents| {
+        let group = name(row_matches[0].query);
         members.extend(documents.iter().map(|&document| GroupMember { group, document, is_query: 0 }));
     })?;
-    let mut met: Vec<u32> = near.iter().map(|near| near.query).collect();
-    met.sort_unstable();
-    met.dedup();
-    for query in met {
+    let mut query_numbers: Vec<u32> = near.iter().map(|near| near.query).collect();
+    query_numbers.sort_unstable();
+    query_numbers.dedup();
+    for query in query_numbers {
         let group = name(query);
         let documents = queries.doc_ids(query as usize).iter();
         members.extend(documents.map(|&document| GroupMember { group, document, is_query: 1 }));
@@ -68,27 +68,27 @@ pub(super) fn of_set(net: &mut Net<'_>, work: &HammingWork, near: &[NearRuns]) -
     let rows = work.set.manifest.count as usize;
     let edges = near.iter().map(|near| Ok((near.x.first, near.y.first)));
     let labels: Arc<Vec<u32>> = components(net, "groups", rows, edges)?;
-    let dealt = RoundRobin::new(net.peers());
+    let assignment = RoundRobin::new(net.peers());
     let runs = near.iter().flat_map(|near| [near.x, near.y]).map(|run| [run.first, run.copies]);
     let chunk = |run: &[u32; 2]| work.set.chunk_at(u64::from(run[0]));
-    let mut runs = net.exchange("runs in groups", runs, |run| dealt.owner(chunk(run)))?;
+    let mut runs = net.exchange("runs in groups", runs, |run| assignment.owner(chunk(run)))?;
     runs.sort_unstable();
     runs.dedup();
-    let mut of_labels: Vec<[u64; 2]> = Vec::new();
+    let mut label_rows: Vec<[u64; 2]> = Vec::new();
     for runs in runs.chunk_by(|x, y| chunk(x) == chunk(y)) {
         net.check()?;
         let (first, last) = (u64::from(runs[0][0]), runs[runs.len() - 1]);
         let documents = work.set.documents_at(first..u64::from(last[0] + last[1]))?;
         for &[place, copies] in runs {
-            let of_run = &documents[(u64::from(place) - first) as usize..][..copies as usize];
-            of_labels.extend(of_run.iter().map(|&document| [u64::from(labels[place as usize]), document]));
+            let run_documents = &documents[(u64::from(place) - first) as usize..][..copies as usize];
+            label_rows.extend(run_documents.iter().map(|&document| [u64::from(labels[place as usize]), document]));
         }
     }
     let owners = HashOwners::new(net);
-    let mut of_labels = net.exchange("members by label", of_labels, |row| owners.owner(row[0]))?;
-    of_labels.sort_unstable();
-    of_labels.dedup();
-    let groups = of_labels.chunk_by(|x, y| x[0] == y[0]).filter(|group| group.len() > 1);
+    let mut received_labels = net.exchange("members by label", label_rows, |row| owners.owner(row[0]))?;
+    received_labels.sort_unstable();
+    received_labels.dedup();
+    let groups = received_labels.chunk_by(|x, y| x[0] == y[0]).filter(|group| group.len() > 1);
     let member = |group: DocId, document| GroupMember { group, document, is_query: 0 };
     Ok(groups.flat_map(|group| group.iter().map(|row| member(group[0][1], row[1]))).collect())
 }

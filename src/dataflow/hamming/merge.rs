@@ -65,7 +65,8 @@ impl<R: ResultRow> MergedRows<R> {
     /// before the first row is taken.
     fn extent(&mut self) -> Result<Option<(u64, u64)>> {
         let (mut last, mut count): (Option<R>, u64) = (None, 0);
-        self.sorted.each(|rows| count += rows.iter().filter(|row| is_next(*row, &mut last)).count() as u64)?;
+        self.sorted
+            .for_each_piece(|rows| count += rows.iter().filter(|row| is_next(*row, &mut last)).count() as u64)?;
         Ok(last.map(|last| (last.id(), count)))
     }
 }
@@ -87,9 +88,9 @@ pub(super) fn merge<'s, R: ResultRow>(
     failures: &Failures,
 ) -> MergedWorkers<'s, R> {
     let merged: Rc<RefCell<Option<MergedRows<R>>>> = Rc::default();
-    let (kept, failures) = (Rc::clone(&merged), failures.clone());
+    let (slot, failures) = (Rc::clone(&merged), failures.clone());
     let extents = rows.unary_frontier(Pipeline, "merge", move |capability, _| {
-        let mut to_come = Some(capability);
+        let mut held_capability = Some(capability);
         let mut sorter: Option<RowSorter<R>> = None;
         move |(rows, rows_to_come), output| {
             rows.for_each(|_, rows| {
@@ -99,13 +100,13 @@ pub(super) fn merge<'s, R: ResultRow>(
             if !rows_to_come.is_empty() {
                 return;
             }
-            let Some(capability) = to_come.take() else { return };
+            let Some(capability) = held_capability.take() else { return };
             let Some(sorter) = sorter.take() else { return };
             let sorted = sorter.finish().map(|sorted| MergedRows { sorted, last: None });
             match sorted.and_then(|mut rows| Ok((rows.extent()?, rows))) {
                 Ok((extent, rows)) => {
                     output.session(&capability).give_iterator(extent.into_iter());
-                    *kept.borrow_mut() = Some(rows);
+                    *slot.borrow_mut() = Some(rows);
                 }
                 Err(error) => failures.notify(error),
             }

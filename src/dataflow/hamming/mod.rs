@@ -92,7 +92,7 @@ fn join(
         }
         (Some(_), true) => {
             let (near, (queries, tally)) = batch::near_rows(net, job, work)?;
-            let members = groups::of_queries(net, work, built(&queries)?, &near)?;
+            let members = groups::of_queries(net, work, built_tables(&queries)?, &near)?;
             write_groups(net, job, members, &output)?;
             (Some(queries), tally)
         }
@@ -106,7 +106,7 @@ fn join(
     };
     stage_times.end_stage(if queries.is_some() { "2 scan" } else { "2 join" });
     if let Some(queries) = queries {
-        let queries = &built(&queries)?.postings;
+        let queries = &built_tables(&queries)?.postings;
         (summary.queries, summary.distinct_queries) = (queries.documents() as u64, queries.fingerprints().len() as u64);
     }
     tally.finish(net, job, work, summary)?;
@@ -128,13 +128,13 @@ pub(crate) fn near_pairs(
 ) -> Result<(SpillColumn<NearPair>, HammingSummary)> {
     let (pairs, (queries, tally)) = batch::near_pairs(net, job, work, queries)?;
     let mut summary =
-        HammingSummary { queries: built(&queries)?.postings.documents() as u64, ..HammingSummary::default() };
+        HammingSummary { queries: built_tables(&queries)?.postings.documents() as u64, ..HammingSummary::default() };
     tally.finish(net, job, work, &mut summary)?;
     Ok((pairs, summary))
 }
 
 /// Returns the queries of a batch that has run.
-fn built(queries: &OnceLock<Queries>) -> Result<&Queries> {
+fn built_tables(queries: &OnceLock<Queries>) -> Result<&Queries> {
     queries.get().ok_or_else(|| Error::Invariant("a batch has ended without tables of its queries".into()))
 }
 
@@ -181,13 +181,13 @@ fn finish(
 
 /// Fails unless all processes see the same F and Q.
 pub(crate) fn same_set(net: &mut Net<'_>, work: &HammingWork) -> Result<()> {
-    let mine = (
+    let own_inputs = (
         net.process() as u64,
         xxhash_rust::xxh3::xxh3_64(&work.set.manifest.to_json()),
         work.queries.as_ref().map(|queries| queries.items.len() as u64),
     );
-    let all = net.all_gather("inputs", mine)?;
-    match all.iter().find(|other| (other.1, other.2) != (all[0].1, all[0].2)) {
+    let all_inputs = net.all_gather("inputs", own_inputs)?;
+    match all_inputs.iter().find(|other| (other.1, other.2) != (all_inputs[0].1, all_inputs[0].2)) {
         None => Ok(()),
         Some(other) => Err(Error::Input {
             input: format!("of process {}", other.0),

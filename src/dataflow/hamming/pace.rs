@@ -9,13 +9,13 @@ use timely::dataflow::operators::{Capability, Exchange, Probe};
 use webtwin_engine::RowStream;
 
 /// Number of batches that a worker may send ahead of the slowest receiver.
-const AHEAD: u64 = 4;
+const MAX_BATCHES_AHEAD: u64 = 4;
 
 /// Limit on the rate at which a worker sends batches of rows, so that they are sent no faster than
 /// they arrive. The time of a row is the number of its batch.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pace {
-    arrived: Handle<u64>,
+    probe: Handle<u64>,
     batch: u64,
 }
 
@@ -26,7 +26,7 @@ impl Pace {
     /// Returns true if the next batch may be sent, at the time of `capability`.
     pub(super) fn begin_batch(&mut self, capability: &mut Capability<u64>) -> bool {
         capability.downgrade(&self.batch);
-        let may_send = self.batch < AHEAD || !self.arrived.less_than(&(self.batch - AHEAD + 1));
+        let may_send = self.batch < MAX_BATCHES_AHEAD || !self.probe.less_than(&(self.batch - MAX_BATCHES_AHEAD + 1));
         self.batch += u64::from(may_send);
         may_send
     }
@@ -37,6 +37,6 @@ impl Pace {
         rows: RowStream<'s, R>,
         to: impl Fn(&R) -> u64 + 'static,
     ) -> RowStream<'s, R> {
-        rows.exchange(to).probe_with(&self.arrived)
+        rows.exchange(to).probe_with(&self.probe)
     }
 }

@@ -69,17 +69,17 @@ impl PartWriter {
     fn put<R: ResultRow>(&self, parts: Parts, rows: SortedRows<R>) -> Result<()> {
         let mut rows = Pieces { rows, piece: Vec::new(), at: 0 };
         let written = &mut *self.written.borrow_mut();
-        while let Some(part) = rows.peek()?.map(|row| parts.of(row)) {
+        while let Some(part) = rows.peek()?.map(|row| parts.part_of(row)) {
             let mut previous = None;
             let mut piece = || {
-                let of_part = rows.take_while(|row| parts.of(row) == part)?;
-                for row in of_part {
+                let part_rows = rows.take_while(|row| parts.part_of(row) == part)?;
+                for row in part_rows {
                     if let Some(number) = row.counted_as(previous.as_ref()) {
                         *written.counts.entry(number).or_default() += 1;
                     }
                     previous = Some(*row);
                 }
-                Ok((!of_part.is_empty()).then(|| R::table(of_part)))
+                Ok((!part_rows.is_empty()).then(|| R::table(part_rows)))
             };
             let pieces = from_fn(|| piece().transpose());
             written.files.push(put_pieces(&self.attempt, R::TABLE, part as usize, pieces)?);
@@ -123,16 +123,16 @@ struct Parts {
 }
 
 impl Parts {
-    /// Divides rows into at most `most` parts, given the largest id and the number of rows of each
-    /// worker.
-    fn new(extents: &[(u64, u64)], most: u64) -> Parts {
+    /// Divides rows into at most `max_parts` parts, given the largest id and the number of rows of
+    /// each worker.
+    fn new(extents: &[(u64, u64)], max_parts: u64) -> Parts {
         let rows: u64 = extents.iter().map(|extent| extent.1).sum();
         let largest_id = extents.iter().map(|extent| extent.0).max().unwrap_or(0);
-        Parts { largest_id, count: rows.div_ceil(PART_ROWS).clamp(1, most) }
+        Parts { largest_id, count: rows.div_ceil(PART_ROWS).clamp(1, max_parts) }
     }
 
     /// Returns the part of a row.
-    fn of<R: ResultRow>(&self, row: &R) -> u32 {
+    fn part_of<R: ResultRow>(&self, row: &R) -> u32 {
         (u128::from(row.id()) * u128::from(self.count) / (u128::from(self.largest_id) + 1)) as u32
     }
 }
@@ -151,14 +151,14 @@ pub(super) fn write<R: ResultRow>(
     let (output, failures) = (output.clone(), failures.clone());
     let mut sorter: Option<RowSorter<R>> = None;
     let mut rows_of_batch = Vec::new();
-    rows.sink(Pipeline, "write parts", move |(rows, to_come)| {
+    rows.sink(Pipeline, "write parts", move |(rows, frontier)| {
         rows.for_each(|_, rows| {
             rows_of_batch.clear();
             rows_of_batch.extend(rows.iter().map(|row| row.1));
             let sorter = sorter.get_or_insert_with(|| RowSorter::new(&pool()));
             sorter.extend(&rows_of_batch).unwrap_or_else(|error| failures.notify(error));
         });
-        if to_come.is_empty()
+        if frontier.is_empty()
             && let Some(sorter) = sorter.take()
         {
             let written = sorter.finish().and_then(|rows| output.put(parts.get(), rows));
@@ -171,39 +171,40 @@ pub(super) fn write<R: ResultRow>(
 fn with_parts<'s, R: ResultRow>(
     merged: MergedWorkers<'s, R>,
     parts: &Rc<Cell<Parts>>,
-    most_parts: u64,
+    part_limit: u64,
     mut pace: Pace,
     failures: &Failures,
 ) -> RowStream<'s, (u32, R)> {
     let MergedWorkers { rows: merged, extents } = merged;
     let (scope, parts, failures) = (extents.scope(), Rc::clone(parts), failures.clone());
     extents.broadcast().unary_frontier(Pipeline, "divide among parts", move |capability, info| {
-        let again = scope.activator_for(info.address);
-        let mut to_come = Some(capability);
-        let (mut all, mut batch) = (Vec::new(), Vec::new());
+        let activator = scope.activator_for(info.address);
+        let mut held_capability = Some(capability);
+        let (mut all_extents, mut batch) = (Vec::new(), Vec::new());
         move |(extents, extents_to_come), output| {
-            extents.for_each(|_, extents| all.append(extents));
-            let Some(capability) = to_come.as_mut().filter(|_| extents_to_come.is_empty()) else { return };
+            extents.for_each(|_, extents| all_extents.append(extents));
+            let Some(capability) = held_capability.as_mut().filter(|_| extents_to_come.is_empty()) else { return };
             if !pace.begin_batch(capability) {
-                again.activate_after(Pace::PATIENCE);
+                activator.activate_after(Pace::PATIENCE);
                 return;
             }
             let mut merged = merged.borrow_mut();
-            let taken = merged.as_mut().map_or(Ok(()), |rows| rows.take(&mut batch));
-            taken.unwrap_or_else(|error| failures.notify(error));
-            parts.set(Parts::new(&all, most_parts));
-            let (parts, mut rest) = (parts.get(), &batch[..]);
+            let outcome = merged.as_mut().map_or(Ok(()), |rows| rows.take(&mut batch));
+            outcome.unwrap_or_else(|error| failures.notify(error));
+            parts.set(Parts::new(&all_extents, part_limit));
+            let (parts, mut remaining) = (parts.get(), &batch[..]);
             let mut session = output.session(&*capability);
-            while let Some(part) = rest.first().map(|row| parts.of(row)) {
-                let (of_part, others) = rest.split_at(rest.partition_point(|row| parts.of(row) == part));
-                session.give_iterator(of_part.iter().map(|row| (part, *row)));
-                rest = others;
+            while let Some(part) = remaining.first().map(|row| parts.part_of(row)) {
+                let (part_rows, later) =
+                    remaining.split_at(remaining.partition_point(|row| parts.part_of(row) == part));
+                session.give_iterator(part_rows.iter().map(|row| (part, *row)));
+                remaining = later;
             }
             drop(session);
             if batch.is_empty() {
-                (*merged, to_come) = (None, None);
+                (*merged, held_capability) = (None, None);
             } else {
-                again.activate();
+                activator.activate();
             }
         }
     })

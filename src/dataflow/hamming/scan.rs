@@ -17,7 +17,7 @@ use webtwin_core::hamming::close_pairs::{Joiner, NumberedFingerprint};
 use webtwin_core::hamming::conditions::MAX_K;
 use webtwin_core::hamming::kernels::Level;
 use webtwin_core::hamming::postings::{FingerprintPostings, distinct};
-use webtwin_core::hamming::query_tables::{FingerprintHit, JoinBuffers, MOST_QUERIES, QueryTables};
+use webtwin_core::hamming::query_tables::{FingerprintHit, JoinBuffers, MAX_QUERIES, QueryTables};
 use webtwin_core::hamming::spread::Spread;
 use webtwin_engine::Net;
 use webtwin_job::Job;
@@ -26,22 +26,22 @@ use webtwin_spill::{MemoryPool, RowSorter};
 
 /// Maximum number of rows of a piece. Smaller pieces load tables into the cache more often than
 /// necessary.
-const MOST_ROWS: u64 = 1 << 22;
+const MAX_ROWS: u64 = 1 << 22;
 
 /// Minimum number of rows of a piece. To load a table into the cache takes as long as some ten
 /// thousand lookups in it.
-const LEAST_ROWS: u64 = 1 << 17;
+const MIN_ROWS: u64 = 1 << 17;
 
 /// Minimum number of pieces for each worker, unless pieces would become too small. Keeps all
 /// workers busy until the end.
 const PIECES: u64 = 4;
 
 /// Bytes that a worker holds of the piece that it scans: fingerprints and the ends of their rows.
-const PIECE_BYTES: u64 = 12 * MOST_ROWS;
+const PIECE_BYTES: u64 = 12 * MAX_ROWS;
 
 /// Returns the number of rows of a piece, if `workers` workers scan `rows` rows.
 pub(super) fn piece_rows(rows: u64, workers: usize) -> u64 {
-    (rows / (PIECES * workers as u64)).clamp(LEAST_ROWS, MOST_ROWS)
+    (rows / (PIECES * workers as u64)).clamp(MIN_ROWS, MAX_ROWS)
 }
 
 /// Returns the bytes that a process holds of queries and their tables.
@@ -49,9 +49,9 @@ fn bytes(queries: &FingerprintPostings, k: u32) -> u64 {
     let distinct = queries.fingerprints().len();
     // The rows as they arrived, the distinct fingerprints with their documents, and the spread
     // copy.
-    let held = 16 * queries.documents() as u64 * 2 + 20 * distinct as u64;
-    let sets = (0..distinct).step_by(MOST_QUERIES).map(|first| MOST_QUERIES.min(distinct - first));
-    held + if k > MAX_K { 0 } else { sets.map(|queries| QueryTables::bytes(queries, k)).sum() }
+    let posting_bytes = 16 * queries.documents() as u64 * 2 + 20 * distinct as u64;
+    let sets = (0..distinct).step_by(MAX_QUERIES).map(|first| MAX_QUERIES.min(distinct - first));
+    posting_bytes + if k > MAX_K { 0 } else { sets.map(|queries| QueryTables::bytes(queries, k)).sum() }
 }
 
 /// Fingerprint of F that is near a query.
@@ -78,7 +78,7 @@ impl ScanMatch {
 
 /// Method of looking up the queries.
 enum Search {
-    /// Tables, one set for every [`MOST_QUERIES`] queries.
+    /// Tables, one set for every [`MAX_QUERIES`] queries.
     Tables(Vec<QueryTables>),
     /// Partitioning of the queries together with each chunk, for distances for which there are no
     /// tables.
@@ -94,7 +94,7 @@ impl Search {
                 (0..).zip(spread).map(|(n, query)| NumberedFingerprint::new(query, n)).collect(),
             ));
         }
-        let sets = spread.chunks(MOST_QUERIES).map(|batch| QueryTables::new(batch, k, Level::best()));
+        let sets = spread.chunks(MAX_QUERIES).map(|batch| QueryTables::new(batch, k, Level::best()));
         Ok(Search::Tables(sets.collect::<Result<_>>()?))
     }
 
@@ -109,7 +109,7 @@ impl Search {
         match self {
             Search::Tables(sets) => {
                 for (set, tables) in sets.iter().enumerate() {
-                    let first = (set * MOST_QUERIES) as u32;
+                    let first = (set * MAX_QUERIES) as u32;
                     tables.join(fingerprints, scratch, &mut |hit| {
                         sink(FingerprintHit { query: first + hit.query, ..hit })
                     });
@@ -149,11 +149,11 @@ impl Queries {
     /// that the job allows, or in the available memory.
     pub(super) fn new(rows: Vec<(SimHash, DocId)>, f: u32, workers: usize, job: &Job) -> Result<Queries> {
         let (postings, k) = (FingerprintPostings::new(rows), job.hamming.k);
-        let held = bytes(&postings, k) + workers as u64 * PIECE_BYTES;
-        let needed = held + workers as u64 * RowSorter::<NearPair>::LEAST_BYTES;
-        refuse_beyond_bound("queries and their tables", needed, workers, job.effort.memory_bytes)?;
+        let table_bytes = bytes(&postings, k) + workers as u64 * PIECE_BYTES;
+        let needed_bytes = table_bytes + workers as u64 * RowSorter::<NearPair>::MIN_BYTES;
+        refuse_beyond_bound("queries and their tables", needed_bytes, workers, job.effort.memory_bytes)?;
         let search = Search::new(postings.fingerprints(), f, k)?;
-        let sorter = pool_of_sorter(held, workers, &job.effort);
+        let sorter = pool_of_sorter(table_bytes, workers, &job.effort);
         Ok(Queries { postings, sorter, search })
     }
 }
@@ -184,16 +184,16 @@ impl Mapper {
         let rows = fingerprints.len() as u64;
         distinct(fingerprints, ends);
         Spread::all(work.set.manifest.f, fingerprints);
-        let mut found = Vec::new();
+        let mut matches = Vec::new();
         queries.search.join(fingerprints, scratch, joiner, &mut |FingerprintHit { at, query, distance }| {
             let start = at.checked_sub(1).map_or(0, |before| ends[before as usize]);
             let (chunk, copies) = (piece.chunk as u32, ends[at as usize] - start);
-            found.push(ScanMatch { chunk, row: first + start, copies, query, distance });
+            matches.push(ScanMatch { chunk, row: first + start, copies, query, distance });
         });
-        found.sort_unstable_by_key(|near| (near.row, near.query));
+        matches.sort_unstable_by_key(|near| (near.row, near.query));
         work.progress.done.fetch_add(rows, Ordering::Relaxed);
         work.progress.records.fetch_add(rows, Ordering::Relaxed);
-        Ok(found)
+        Ok(matches)
     }
 }
 
@@ -205,7 +205,7 @@ pub(super) struct ScanPairs {
     /// of the near rows.
     documents: Vec<DocId>,
     /// True if equal doc ids in F and Q name the same document.
-    same: bool,
+    is_same_set: bool,
     /// Position of the next pair: index of the near row, start of its documents, index of its
     /// document, and index of the query's document.
     at: usize,
@@ -217,7 +217,7 @@ pub(super) struct ScanPairs {
 impl ScanPairs {
     /// Maximum number of near rows for which doc ids are read row by row. Doc ids are verified a
     /// thousand at a time, so more rows are read together.
-    const FEW: usize = 1000;
+    const SINGLE_READ_ROWS: usize = 1000;
 
     /// Creates the iterator for the near fingerprints that [`Mapper::scan`] has found in a piece.
     ///
@@ -226,24 +226,24 @@ impl ScanPairs {
     pub(super) fn new(work: &HammingWork, queries: Arc<OnceLock<Queries>>, near: Vec<ScanMatch>) -> Result<ScanPairs> {
         let rows = |near: &ScanMatch| near.row as usize..(near.row + near.copies) as usize;
         let mut documents = Vec::new();
-        if near.len() > ScanPairs::FEW {
+        if near.len() > ScanPairs::SINGLE_READ_ROWS {
             let (first, last) = (&near[0], &near[near.len() - 1]);
             documents = work.set.documents(first.chunk as usize, rows(first).start..rows(last).end)?;
         } else {
-            for of_row in near.chunk_by(|x, y| x.row == y.row) {
-                documents.extend(work.set.documents(of_row[0].chunk as usize, rows(&of_row[0]))?);
+            for row_matches in near.chunk_by(|x, y| x.row == y.row) {
+                documents.extend(work.set.documents(row_matches[0].chunk as usize, rows(&row_matches[0]))?);
             }
         }
-        let same = work.set.doc_ids && work.queries.as_ref().is_none_or(|queries| queries.doc_ids);
-        Ok(ScanPairs { queries, near, documents, same, at: 0, start: 0, document: 0, other: 0 })
+        let is_same_set = work.set.doc_ids && work.queries.as_ref().is_none_or(|queries| queries.doc_ids);
+        Ok(ScanPairs { queries, near, documents, is_same_set, at: 0, start: 0, document: 0, other: 0 })
     }
 
     /// Moves to the next near row.
     fn next_row(&mut self) {
-        let (before, next) = (self.near[self.at], self.near.get(self.at + 1));
-        if let Some(next) = next.filter(|next| next.row != before.row) {
-            let all = self.near.len() > ScanPairs::FEW;
-            self.start += if all { next.row - before.row } else { before.copies } as usize;
+        let (current, next) = (self.near[self.at], self.near.get(self.at + 1));
+        if let Some(next) = next.filter(|next| next.row != current.row) {
+            let is_whole = self.near.len() > ScanPairs::SINGLE_READ_ROWS;
+            self.start += if is_whole { next.row - current.row } else { current.copies } as usize;
         }
         (self.at, self.document, self.other) = (self.at + 1, 0, 0);
     }
@@ -255,18 +255,18 @@ impl Iterator for ScanPairs {
     fn next(&mut self) -> Option<NearPair> {
         loop {
             let near = *self.near.get(self.at)?;
-            let others = self.queries.get().expect("tables are built before pieces are scanned");
-            let others = others.postings.doc_ids(near.query as usize);
-            if self.other == others.len() {
+            let query_tables = self.queries.get().expect("tables are built before pieces are scanned");
+            let query_ids = query_tables.postings.doc_ids(near.query as usize);
+            if self.other == query_ids.len() {
                 (self.document, self.other) = (self.document + 1, 0);
             }
             if self.document == near.copies as usize {
                 self.next_row();
                 continue;
             }
-            let (a, b) = (self.documents[self.start + self.document], others[self.other]);
+            let (a, b) = (self.documents[self.start + self.document], query_ids[self.other]);
             self.other += 1;
-            if !self.same || a != b {
+            if !self.is_same_set || a != b {
                 return Some(NearPair { a, b, distance: near.distance });
             }
         }
@@ -287,18 +287,18 @@ pub(super) fn with_documents(
 ) -> Result<()> {
     /// Maximum number of near rows for which doc ids are read row by row. Doc ids are verified a
     /// thousand at a time.
-    const FEW: usize = 1000;
-    for of_chunk in near.chunk_by(|x, y| x.chunk == y.chunk) {
-        let number = of_chunk[0].chunk as usize;
+    const SINGLE_READ_ROWS: usize = 1000;
+    for chunk_matches in near.chunk_by(|x, y| x.chunk == y.chunk) {
+        let number = chunk_matches[0].chunk as usize;
         let documents = |rows: Range<usize>| work.set.documents(number, rows);
         let count = work.set.manifest.chunks[number].count as usize;
-        let all = if of_chunk.len() > FEW { Some(documents(0..count)?) } else { None };
-        for of_row in of_chunk.chunk_by(|x, y| x.row == y.row) {
+        let all_ids = if chunk_matches.len() > SINGLE_READ_ROWS { Some(documents(0..count)?) } else { None };
+        for row_matches in chunk_matches.chunk_by(|x, y| x.row == y.row) {
             net.check()?;
-            let rows = of_row[0].row as usize..(of_row[0].row + of_row[0].copies) as usize;
-            match &all {
-                Some(all) => take(of_row, &all[rows]),
-                None => take(of_row, &documents(rows)?),
+            let rows = row_matches[0].row as usize..(row_matches[0].row + row_matches[0].copies) as usize;
+            match &all_ids {
+                Some(all) => take(row_matches, &all[rows]),
+                None => take(row_matches, &documents(rows)?),
             }
         }
     }

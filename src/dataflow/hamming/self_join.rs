@@ -115,14 +115,14 @@ pub(super) fn near(
     let tally = net.once_per_process(|| ProcessTally::new(job))?;
     let rows = piece_rows(work.set.manifest.count, net.peers());
     let at = net.position();
-    let found: Rc<RefCell<Vec<NearRuns>>> = Rc::default();
+    let output: Rc<RefCell<Vec<NearRuns>>> = Rc::default();
     net.dataflow(|scope, failures| {
         let runs = failures.divert(read_f(scope, work, rows, at.process, at.processes));
-        keep(near_runs(runs, &passes), &found);
+        keep(near_runs(runs, &passes), &output);
     })?;
-    let found = found.take();
-    tally.add_runs(&found);
-    Ok((found, tally))
+    let run_pairs = output.take();
+    tally.add_runs(&run_pairs);
+    Ok((run_pairs, tally))
 }
 
 /// Finds the pairs of distinct `runs` of all workers that differ in at most `k` of the bits in
@@ -133,9 +133,9 @@ pub(super) fn near(
 pub fn close_pairs(net: &mut Net<'_>, runs: Vec<FingerprintRun>, bits: u64, k: u32) -> Result<Vec<NearRuns>> {
     let [rows] = net.all_sum("fingerprints to be joined", [runs.len() as u64])?;
     let passes = Passes::new(rows, bits, k);
-    let found: Rc<RefCell<Vec<NearRuns>>> = Rc::default();
-    net.dataflow(|scope, _| keep(join(runs.to_stream(scope), &passes), &found))?;
-    Ok(found.take())
+    let output: Rc<RefCell<Vec<NearRuns>>> = Rc::default();
+    net.dataflow(|scope, _| keep(join(runs.to_stream(scope), &passes), &output))?;
+    Ok(output.take())
 }
 
 /// Returns the bytes that a worker holds of the fingerprints that are joined.
@@ -149,11 +149,11 @@ fn bytes(work: &HammingWork, workers: usize) -> u64 {
 fn begin(net: &mut Net<'_>, job: &Job, work: &HammingWork) -> Result<Passes> {
     let rows = work.set.manifest.count;
     if u32::try_from(rows).is_err() {
-        let what = "fingerprints of F to join with themselves".into();
-        return Err(Error::TooManyRows { what, found: rows, allowed: u64::from(u32::MAX) });
+        let fault = "fingerprints of F to join with themselves".into();
+        return Err(Error::TooManyRows { what: fault, found: rows, allowed: u64::from(u32::MAX) });
     }
-    let own = bytes(work, net.peers()) + 2 * RowSorter::<NearRuns>::LEAST_BYTES;
-    check_bytes_against_bound(net, "fingerprints to join", own, job.effort.memory_bytes)?;
+    let own_bytes = bytes(work, net.peers()) + 2 * RowSorter::<NearRuns>::MIN_BYTES;
+    check_bytes_against_bound(net, "fingerprints to join", own_bytes, job.effort.memory_bytes)?;
     work.progress.enter("joining");
     Ok(Passes::new(rows, width_mask(work.set.manifest.f), job.hamming.k))
 }
@@ -168,16 +168,16 @@ fn read_f<'s>(
 ) -> RowStream<'s, Fallible<FingerprintRun>> {
     let work = Arc::clone(work);
     source(scope, "read F", move |capability, info| {
-        let again = scope.activator_for(info.address);
+        let activator = scope.activator_for(info.address);
         let pieces = work.set.pieces(piece_rows);
-        let mut to_come = Some(capability);
+        let mut held_capability = Some(capability);
         let (mut fingerprints, mut ends) = (Vec::new(), Vec::new());
         move |output| {
-            let Some(capability) = &to_come else { return };
+            let Some(capability) = &held_capability else { return };
             let mut session = output.session(capability);
             let Some(&piece) = pieces.get(work.pieces_read.next_of(process, processes)) else {
                 drop(session);
-                to_come = None;
+                held_capability = None;
                 return;
             };
             match work.set.read_piece(piece, &mut fingerprints) {
@@ -190,12 +190,12 @@ fn read_f<'s>(
                         Ok(FingerprintRun { fingerprint, first: first + start, copies: end - start })
                     });
                     session.give_iterator(runs);
-                    again.activate();
+                    activator.activate();
                 }
                 Err(error) => {
                     session.give(Err(Box::new(error)));
                     drop(session);
-                    to_come = None;
+                    held_capability = None;
                 }
             }
         }
@@ -210,75 +210,77 @@ fn near_runs<'s>(runs: RowStream<'s, FingerprintRun>, passes: &Passes) -> RowStr
 
 /// Returns the pairs of distinct runs that are near, each once.
 fn join<'s>(runs: RowStream<'s, FingerprintRun>, passes: &Passes) -> RowStream<'s, NearRuns> {
-    let joined = Handle::new();
-    let dealt = pass_by_pass(runs, passes, &joined).exchange(|row: &(u64, FingerprintRun)| row.0);
+    let probe = Handle::new();
+    let distributed = pass_by_pass(runs, passes, &probe).exchange(|row: &(u64, FingerprintRun)| row.0);
     let passes = passes.clone();
-    let near = dealt.unary_frontier(Pipeline, "join", move |capability, _| {
-        let mut to_come = Some(capability);
+    let near = distributed.unary_frontier(Pipeline, "join", move |capability, _| {
+        let mut held_capability = Some(capability);
         let mut joiner = Joiner::new(passes.k, Level::best());
-        let (mut here, mut pass): (Vec<FingerprintRun>, u64) = (Vec::new(), 0);
+        let (mut pass_rows, mut pass): (Vec<FingerprintRun>, u64) = (Vec::new(), 0);
         move |(rows, rows_to_come), output| {
-            rows.for_each(|_, rows| here.extend(rows.drain(..).map(|row| row.1)));
-            let Some(capability) = to_come.as_mut() else { return };
+            rows.for_each(|_, rows| pass_rows.extend(rows.drain(..).map(|row| row.1)));
+            let Some(capability) = held_capability.as_mut() else { return };
             // Passes without rows must be completed, too: the other workers wait for every pass.
             while pass < passes.count() && !rows_to_come.less_equal(&pass) {
                 let mut session = output.session(&*capability);
                 let mut sink = |x: &FingerprintRun, y: &FingerprintRun, distance| {
                     session.give(NearRuns { x: *x, y: *y, distance })
                 };
-                let mut scratch = vec![FingerprintRun::default(); here.len()];
+                let mut scratch = vec![FingerprintRun::default(); pass_rows.len()];
                 if passes.groups.is_empty() {
-                    joiner.within(&mut here, &mut scratch, &mut sink);
+                    joiner.within(&mut pass_rows, &mut scratch, &mut sink);
                 } else {
-                    joiner.within_group(&passes.groups, pass as usize, &mut here, &mut scratch, &mut sink);
+                    joiner.within_group(&passes.groups, pass as usize, &mut pass_rows, &mut scratch, &mut sink);
                 }
                 drop(session);
-                here.clear();
+                pass_rows.clear();
                 pass += 1;
                 capability.downgrade(&pass);
             }
             if pass == passes.count() {
-                (here, to_come) = (Vec::new(), None);
+                (pass_rows, held_capability) = (Vec::new(), None);
             }
         }
     });
-    near.probe_with(&joined)
+    near.probe_with(&probe)
 }
 
 /// Sends all runs in every pass, with the number by which they are distributed. A pass starts when
-/// all workers have `joined` the previous one.
+/// `probe` shows that all workers have joined the previous one.
 fn pass_by_pass<'s>(
     runs: RowStream<'s, FingerprintRun>,
     passes: &Passes,
-    joined: &Handle<u64>,
+    probe: &Handle<u64>,
 ) -> RowStream<'s, (u64, FingerprintRun)> {
-    let (scope, passes, joined) = (runs.scope(), passes.clone(), joined.clone());
+    let (scope, passes, probe) = (runs.scope(), passes.clone(), probe.clone());
     runs.unary_frontier(Pipeline, "pass by pass", move |capability, info| {
-        let again = scope.activator_for(info.address);
-        let mut to_come = Some(capability);
-        let (mut all, mut pass, mut given) = (Vec::new(), 0, 0);
+        let activator = scope.activator_for(info.address);
+        let mut held_capability = Some(capability);
+        let (mut all_runs, mut pass, mut sent_runs) = (Vec::new(), 0, 0);
         move |(runs, runs_to_come), output| {
-            runs.for_each(|_, some| all.append(some));
-            let Some(capability) = to_come.as_mut().filter(|_| runs_to_come.is_empty()) else { return };
+            runs.for_each(|_, some| all_runs.append(some));
+            let Some(capability) = held_capability.as_mut().filter(|_| runs_to_come.is_empty()) else { return };
             if pass == passes.count() {
-                (all, to_come) = (Vec::new(), None);
+                (all_runs, held_capability) = (Vec::new(), None);
                 return;
             }
             capability.downgrade(&pass);
-            if joined.less_than(&pass) {
-                again.activate_after(PATIENCE);
+            if probe.less_than(&pass) {
+                activator.activate_after(PATIENCE);
                 return;
             }
-            let (block, end) = (passes.block(pass), all.len().min(given + BATCH));
-            let some = all[given..end].iter().map(|run: &FingerprintRun| (splitmix64(run.fingerprint() & block), *run));
-            output.session(&*capability).give_iterator(some);
-            (given, pass) = if end == all.len() { (0, pass + 1) } else { (end, pass) };
-            again.activate();
+            let (block, end) = (passes.block(pass), all_runs.len().min(sent_runs + BATCH));
+            let batch = all_runs[sent_runs..end]
+                .iter()
+                .map(|run: &FingerprintRun| (splitmix64(run.fingerprint() & block), *run));
+            output.session(&*capability).give_iterator(batch);
+            (sent_runs, pass) = if end == all_runs.len() { (0, pass + 1) } else { (end, pass) };
+            activator.activate();
         }
     })
 }
 
-fn keep(near: RowStream<'_, NearRuns>, found: &Rc<RefCell<Vec<NearRuns>>>) {
-    let found = Rc::clone(found);
-    near.sink(Pipeline, "keep", move |(near, _)| near.for_each(|_, near| found.borrow_mut().append(near)));
+fn keep(near: RowStream<'_, NearRuns>, output: &Rc<RefCell<Vec<NearRuns>>>) {
+    let output = Rc::clone(output);
+    near.sink(Pipeline, "keep", move |(near, _)| near.for_each(|_, near| output.borrow_mut().append(near)));
 }

@@ -20,12 +20,12 @@ const PAIR_BYTES: u64 = size_of::<NearPair>() as u64 + 22;
 #[derive(Debug)]
 pub(super) struct ProcessTally {
     limit: u64,
-    counted: Mutex<Counted>,
+    totals: Mutex<MatchTotals>,
 }
 
 /// Numbers that have been counted.
 #[derive(Debug, Default)]
-struct Counted {
+struct MatchTotals {
     near: u64,
     pairs: u64,
     by_distance: BTreeMap<u32, u64>,
@@ -35,25 +35,25 @@ impl ProcessTally {
     /// Creates an empty count with the limit of a job.
     pub(super) fn new(job: &Job) -> ProcessTally {
         let limit = if job.batch.groups { 0 } else { job.batch.max_pairs };
-        ProcessTally { limit, counted: Mutex::default() }
+        ProcessTally { limit, totals: Mutex::default() }
     }
 
     /// Counts `near` pairs of distinct fingerprints, and the pairs of documents that they stand
     /// for, as (distance, pairs). Returns true if the pairs must be generated.
     pub(super) fn add(&self, near: u64, coming: impl Iterator<Item = (u32, u64)>) -> bool {
-        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        counted.near += near;
+        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        totals.near += near;
         for (distance, pairs) in coming {
-            counted.pairs += pairs;
-            *counted.by_distance.entry(distance).or_default() += pairs;
+            totals.pairs += pairs;
+            *totals.by_distance.entry(distance).or_default() += pairs;
         }
-        counted.pairs <= self.limit
+        totals.pairs <= self.limit
     }
 
     /// Counts near runs of F, like [`ProcessTally::add`].
     pub(super) fn add_runs(&self, near: &[NearRuns]) -> bool {
-        let of_two = near.iter().filter(|near| !near.is_one()).count();
-        self.add(of_two as u64, near.iter().map(|near| (near.distance, near.pairs())))
+        let pair_runs = near.iter().filter(|near| !near.is_one()).count();
+        self.add(pair_runs as u64, near.iter().map(|near| (near.distance, near.pairs())))
     }
 
     /// Adds up the counts of all processes, and refuses more pairs than the job allows.
@@ -67,13 +67,13 @@ impl ProcessTally {
         work: &HammingWork,
         summary: &mut HammingSummary,
     ) -> Result<()> {
-        let mine = {
-            let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-            (counted.near, counted.by_distance.clone())
+        let own_counts = {
+            let totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+            (totals.near, totals.by_distance.clone())
         };
         // All workers of a process share one count, so only one of them is added.
         let workers = net.workers_per_process();
-        for (near, by_distance) in net.all_gather("counts", mine)?.into_iter().step_by(workers) {
+        for (near, by_distance) in net.all_gather("counts", own_counts)?.into_iter().step_by(workers) {
             summary.near += near;
             for (distance, pairs) in by_distance {
                 *summary.pairs_by_distance.entry(distance).or_default() += pairs;

@@ -43,13 +43,13 @@ impl HammingWork {
         k_below(set.manifest.f, job.hamming.k)?;
         let urls = &job.batch.queries;
         let queries = if urls.is_empty() { None } else { Some(Sources::find(urls)?) };
-        let made = (set.manifest.f, set.manifest.recipe.clone());
+        let kind_of_set = (set.manifest.f, set.manifest.recipe.clone());
         match queries.as_ref().and_then(|queries| queries.made.as_ref()) {
-            Some((f, recipe)) if (*f, recipe) != (made.0, &made.1) => {
+            Some((f, recipe)) if (*f, recipe) != (kind_of_set.0, &kind_of_set.1) => {
                 let reason = format!(
                     "its fingerprints are {recipe} ({f} bits), but those of F are {} ({} bits); build both with the \
                     same recipe",
-                    made.1, made.0
+                    kind_of_set.1, kind_of_set.0
                 );
                 return Err(Error::input(urls.join(", "), reason));
             }

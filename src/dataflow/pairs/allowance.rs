@@ -3,14 +3,14 @@
 
 use webtwin_base::error::Error;
 use webtwin_base::error::Result;
-use webtwin_core::overlap::planner::{least_disk_bytes, pass_bits};
-use webtwin_spill::{BLOCK_BYTES, MemoryPool, ON_THE_WAY, PARTITION_BYTES, partition_bits};
+use webtwin_core::overlap::planner::{pass_bits, required_disk_bytes};
+use webtwin_spill::{BLOCK_BYTES, MemoryPool, PARTITION_BYTES, TRANSIT_BYTES, partition_bits};
 
 use crate::shuffle::memory::too_little;
 
 /// Minimum bytes of a worker with many rows, so that it spills in blocks that are large compared
 /// with the cost of a seek.
-const LEAST_BYTES: u64 = 64 << 20;
+const MIN_BYTES: u64 = 64 << 20;
 
 /// Bytes that one worker may fill with rows, a run log and pairs.
 pub(crate) struct Allowance {
@@ -30,7 +30,7 @@ pub(crate) struct Allowance {
 
 impl Allowance {
     /// Computes what each worker may fill of the pool, with `row_bytes` bytes of rows of `pages`
-    /// pages. `disk_bytes` is the disk space of every process. With `with_chunks`, chunks of pages
+    /// pages. `disk_bytes` is the disk space of every process. With `has_chunks`, chunks of pages
     /// are counted, too.
     ///
     /// # Errors
@@ -41,13 +41,13 @@ impl Allowance {
         pages: usize,
         row_bytes: u64,
         disk_bytes: u64,
-        with_chunks: bool,
+        has_chunks: bool,
     ) -> Result<Allowance> {
         if !pool.is_bounded() {
-            let all = u64::MAX;
+            let unlimited = u64::MAX;
             return Ok(Allowance {
-                buckets: all,
-                run_log: all,
+                buckets: unlimited,
+                run_log: unlimited,
                 pass_bits: 0,
                 fixed: 0,
                 workers: 1,
@@ -56,28 +56,36 @@ impl Allowance {
             });
         }
         let workers = pool.workers as usize;
-        let fixed = fixed_bytes(pages, workers, row_bytes, with_chunks);
-        let least = least_bytes(pages, workers, row_bytes, with_chunks);
-        let memory_bytes = pool.memory_bytes.max(least.min(pool.foreseen_bytes));
+        let fixed = fixed_bytes(pages, workers, row_bytes, has_chunks);
+        let min_bytes = required_bytes(pages, workers, row_bytes, has_chunks);
+        let memory_bytes = pool.memory_bytes.max(min_bytes.min(pool.foreseen_bytes));
         // Bytes that the process holds already.
-        let held = pool.bounds.memory_bytes.saturating_sub(memory_bytes);
-        let of_process = held + memory_bytes;
-        if memory_bytes < least {
+        let held_bytes = pool.bounds.memory_bytes.saturating_sub(memory_bytes);
+        let process_bytes = held_bytes + memory_bytes;
+        if memory_bytes < min_bytes {
             return Err(too_little(
                 "all-pairs overlap, in addition to the pages read".into(),
-                held + least,
-                of_process,
+                held_bytes + min_bytes,
+                process_bytes,
             ));
         }
-        let each = (memory_bytes - fixed) / pool.workers;
-        let buckets = each / 10 * 7;
-        let (fixed, workers) = (held + fixed, pool.workers);
+        let worker_bytes = (memory_bytes - fixed) / pool.workers;
+        let buckets = worker_bytes / 10 * 7;
+        let (fixed, workers) = (held_bytes + fixed, pool.workers);
         let (rows, in_memory) = (workers * row_bytes, workers * buckets);
         let Some(pass_bits) = pass_bits(rows, in_memory, disk_bytes) else {
-            let what = "rows of FPrint-DocID that do not fit in memory";
-            return Err(pool.too_much_to_spill(what, least_disk_bytes(rows, in_memory)));
+            let purpose = "rows of FPrint-DocID that do not fit in memory";
+            return Err(pool.too_much_to_spill(purpose, required_disk_bytes(rows, in_memory)));
         };
-        Ok(Allowance { buckets, run_log: each / 10 * 3, pass_bits, fixed, workers, of_process, pool: pool.clone() })
+        Ok(Allowance {
+            buckets,
+            run_log: worker_bytes / 10 * 3,
+            pass_bits,
+            fixed,
+            workers,
+            of_process: process_bytes,
+            pool: pool.clone(),
+        })
     }
 
     /// Returns the budget with `bytes` more bytes for buckets.
@@ -97,30 +105,30 @@ impl Allowance {
 
     /// Creates the error for a worker that needs `bytes` bytes of buckets. The error reports what
     /// the process would need.
-    pub(crate) fn too_little_for_buckets(&self, what: String, bytes: u64) -> Error {
+    pub(crate) fn too_little_for_buckets(&self, purpose: String, bytes: u64) -> Error {
         // Seven tenths of a worker's share are for buckets.
         let needed_bytes = self.fixed + self.workers * 10 * bytes.div_ceil(7);
-        too_little(what, needed_bytes, self.of_process)
+        too_little(purpose, needed_bytes, self.of_process)
     }
 }
 
 /// Returns the bytes of a process that cannot be spilled, for the given numbers of pages and
 /// workers and the bytes of rows of each worker.
-fn fixed_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
+fn fixed_bytes(pages: usize, workers: usize, row_bytes: u64, has_chunks: bool) -> u64 {
     let (pages, workers) = (pages as u64, workers as u64);
     // Shared chunks, twice, and chunks, whose counts are freed while their sums over all processes
     // are made. Pages that wait to be counted take a quarter of a byte for all pages and each kind
     // of count, and more if there are many workers.
-    let (a_page, kinds) = if with_chunks { (7, 2) } else { (2, 1) };
+    let (a_page, kinds) = if has_chunks { (7, 2) } else { (2, 1) };
     let waiting = kinds * workers.div_ceil(16);
     let blocks = (BLOCK_BYTES as u64 * 2) << partition_bits::<u8>(row_bytes);
-    let a_worker = (2 * row_bytes).min(ON_THE_WAY) + row_bytes.min(4 * PARTITION_BYTES) + row_bytes.min(blocks);
+    let a_worker = (2 * row_bytes).min(TRANSIT_BYTES) + row_bytes.min(4 * PARTITION_BYTES) + row_bytes.min(blocks);
     pages * a_page + pages / 4 * (waiting + 1) + workers * a_worker
 }
 
 /// Returns the minimum bytes of a process. A run with less memory is refused.
-pub(crate) fn least_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
-    fixed_bytes(pages, workers, row_bytes, with_chunks) + workers as u64 * (row_bytes / 8).min(LEAST_BYTES)
+pub(crate) fn required_bytes(pages: usize, workers: usize, row_bytes: u64, has_chunks: bool) -> u64 {
+    fixed_bytes(pages, workers, row_bytes, has_chunks) + workers as u64 * (row_bytes / 8).min(MIN_BYTES)
 }
 
 #[cfg(test)]
@@ -141,16 +149,16 @@ mod tests {
             ..MemoryPool::default()
         };
         let allowance = |pool: &MemoryPool| Allowance::compute(pool, 1_000_000, 1 << 20, u64::MAX, true);
-        let least = least_bytes(1_000_000, 2, 1 << 20, true);
-        assert!(least > pool.memory_bytes);
-        let Err(refused) = allowance(&pool) else { panic!() };
-        let Error::MemoryLimit { needed_bytes, allowed_bytes, setting, .. } = refused else { panic!("{refused}") };
-        assert_eq!((needed_bytes, allowed_bytes), (48_000_000 + least, 60_000_000));
+        let min_bytes = required_bytes(1_000_000, 2, 1 << 20, true);
+        assert!(min_bytes > pool.memory_bytes);
+        let Err(error) = allowance(&pool) else { panic!() };
+        let Error::MemoryLimit { needed_bytes, allowed_bytes, setting, .. } = error else { panic!("{error}") };
+        assert_eq!((needed_bytes, allowed_bytes), (48_000_000 + min_bytes, 60_000_000));
         assert_eq!(setting, "effort.memory_bytes");
         // The reported number is sufficient.
-        assert!(allowance(&MemoryPool { memory_bytes: least, disk_bytes: 0, ..pool.clone() }).is_ok());
+        assert!(allowance(&MemoryPool { memory_bytes: min_bytes, disk_bytes: 0, ..pool.clone() }).is_ok());
         // A smaller pool also suffices if the estimate allows for it, although the process holds
         // more.
-        assert!(allowance(&MemoryPool { foreseen_bytes: least, disk_bytes: 0, ..pool }).is_ok());
+        assert!(allowance(&MemoryPool { foreseen_bytes: min_bytes, disk_bytes: 0, ..pool }).is_ok());
     }
 }

@@ -20,7 +20,7 @@ use crate::reading::captures::Crawl;
 use crate::shuffle::components::components;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, Page};
-use webtwin_core::clusters::apart::{refused, without_copies};
+use webtwin_core::clusters::apart::{refused_pairs, without_copies};
 use webtwin_core::clusters::weakest_links::Edge;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{HashOwners, Net, Owners};
@@ -54,9 +54,9 @@ impl SeparationCounts {
     /// the context pass are the weakest, so only such pairs are refused then, and they are not
     /// counted.
     pub fn and_then(&mut self, later: SeparationCounts) {
-        let shown = later.shown.into_iter().zip(&later.places).filter(|(_, place)| !self.places.contains(place));
-        self.shown.extend(shown.map(|(parted, _)| parted));
-        self.shown.truncate(SHOWN);
+        let later_shown = later.shown.into_iter().zip(&later.places).filter(|(_, place)| !self.places.contains(place));
+        self.shown.extend(later_shown.map(|(parted, _)| parted));
+        self.shown.truncate(MAX_SHOWN_PAIRS);
         self.places.extend(&later.places);
         self.parted = self.places.len() as u64;
         self.unjoined = self.pairs - self.gone - self.parted;
@@ -73,7 +73,7 @@ pub struct JoinedPair {
 }
 
 /// Maximum number of parted pairs that are shown.
-const SHOWN: usize = 100;
+const MAX_SHOWN_PAIRS: usize = 100;
 
 /// Removes pairs so that no chain of the remaining pairs joins two pages that are marked as
 /// different. Returns the counts, the same on every worker. `pairs` are this worker's pairs.
@@ -83,34 +83,34 @@ const SHOWN: usize = 100;
 pub(crate) fn part(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    apart: &[SeparatePair],
+    separate_pairs: &[SeparatePair],
     pairs: &mut PairsByKind,
 ) -> Result<SeparationCounts> {
-    let mut counts = SeparationCounts { pairs: apart.len() as u64, ..SeparationCounts::default() };
-    if apart.is_empty() {
+    let mut counts = SeparationCounts { pairs: separate_pairs.len() as u64, ..SeparationCounts::default() };
+    if separate_pairs.is_empty() {
         return Ok(counts);
     }
     let directory = &crawl.directory;
-    let all = directory.by_doc_id()?;
-    let pages = |of: &SeparatePair| Some((all.page(of.doc_ids[0])?, all.page(of.doc_ids[1])?));
-    let there: Vec<(usize, (Page, Page))> =
-        apart.iter().enumerate().filter_map(|(place, of)| Some((place, pages(of)?))).collect();
-    drop(all);
-    counts.gone = counts.pairs - there.len() as u64;
-    if there.is_empty() {
+    let ids = directory.by_doc_id()?;
+    let pages = |of: &SeparatePair| Some((ids.page(of.doc_ids[0])?, ids.page(of.doc_ids[1])?));
+    let present: Vec<(usize, (Page, Page))> =
+        separate_pairs.iter().enumerate().filter_map(|(place, of)| Some((place, pages(of)?))).collect();
+    drop(ids);
+    counts.gone = counts.pairs - present.len() as u64;
+    if present.is_empty() {
         return Ok(counts);
     }
     let edges = pairs.rows().map_ok(|(_, pair)| (pair.a, pair.b));
     let labels: Arc<Vec<ClusterId>> = components(net, "clusters to divide", directory.len(), edges)?;
     let label = |page: Page| labels[page];
-    let joined: Vec<_> = there.into_iter().filter(|(_, (x, y))| label(*x) == label(*y)).collect();
-    counts.parted = joined.len() as u64;
-    counts.places = joined.iter().map(|(place, _)| *place).collect();
+    let clustered: Vec<_> = present.into_iter().filter(|(_, (x, y))| label(*x) == label(*y)).collect();
+    counts.parted = clustered.len() as u64;
+    counts.places = clustered.iter().map(|(place, _)| *place).collect();
     counts.unjoined = counts.pairs - counts.gone - counts.parted;
     let parted = |of: &SeparatePair| JoinedPair { urls: of.urls.clone(), reason: of.reason.clone() };
-    counts.shown = joined.iter().take(SHOWN).map(|(place, _)| parted(&apart[*place])).collect();
-    let joined: Vec<(Page, Page)> = joined.into_iter().map(|(_, pages)| pages).collect();
-    let [exact, similar, within_sites] = divide(net, &labels, &joined, pairs, SeparationRule::Wholly)?;
+    counts.shown = clustered.iter().take(MAX_SHOWN_PAIRS).map(|(place, _)| parted(&separate_pairs[*place])).collect();
+    let page_pairs: Vec<(Page, Page)> = clustered.into_iter().map(|(_, pages)| pages).collect();
+    let [exact, similar, within_sites] = divide(net, &labels, &page_pairs, pairs, SeparationRule::Wholly)?;
     (counts.refused_exact, counts.refused_similar) = (exact, similar + within_sites);
     Ok(counts)
 }
@@ -125,40 +125,40 @@ pub(super) enum SeparationRule {
 }
 
 /// Removes pairs so that no chain of the remaining pairs joins pages that must be kept apart. The
-/// two pages of each element of `apart` must have the same label, which is that of their component
-/// in the graph of all pairs. `apart` and `labels` are the same on every worker. Returns the
-/// numbers of removed pairs of all workers, in the order of [`PairsByKind::retain`].
+/// two pages of each element of `separate_pages` must have the same label, which is that of their
+/// component in the graph of all pairs. `separate_pages` and `labels` are the same on every worker.
+/// Returns the numbers of removed pairs of all workers, in the order of [`PairsByKind::retain`].
 pub(super) fn divide(
     net: &mut Net<'_>,
     labels: &[ClusterId],
-    apart: &[(Page, Page)],
+    separate_pages: &[(Page, Page)],
     pairs: &mut PairsByKind,
-    how: SeparationRule,
+    rule: SeparationRule,
 ) -> Result<[u64; 3]> {
-    if apart.is_empty() {
+    if separate_pages.is_empty() {
         return Ok([0; 3]);
     }
     let mut divided: BTreeMap<ClusterId, Vec<(Page, Page)>> = BTreeMap::new();
-    apart.iter().for_each(|pages| divided.entry(labels[pages.0]).or_default().push(*pages));
+    separate_pages.iter().for_each(|pages| divided.entry(labels[pages.0]).or_default().push(*pages));
     let owners = HashOwners::new(net);
     let edge = |(pair, strength): (SimilarPair, _)| Edge { cluster: labels[pair.a], a: pair.a, b: pair.b, strength };
     let rows = pairs.with_strength().map_ok(edge).filter_ok(|edge| divided.contains_key(&edge.cluster));
     let mut rows = net.exchange("pairs of clusters to divide", rows, |edge| owners.owner(edge.cluster.smallest()))?;
     rows.sort_unstable();
-    let mut mine: Vec<[Page; 2]> = Vec::new();
+    let mut refused_here: Vec<[Page; 2]> = Vec::new();
     for edges in rows.chunk_by(|x, y| x.cluster == y.cluster) {
-        let mut apart = divided[&edges[0].cluster].clone();
-        if how == SeparationRule::ButCopies {
-            without_copies(edges, &mut apart);
+        let mut cluster_pairs = divided[&edges[0].cluster].clone();
+        if rule == SeparationRule::ButCopies {
+            without_copies(edges, &mut cluster_pairs);
         }
-        mine.extend(refused(edges, &apart).into_iter().map(|(a, b)| [a, b]));
+        refused_here.extend(refused_pairs(edges, &cluster_pairs).into_iter().map(|(a, b)| [a, b]));
     }
-    let shared = net.broadcast("pairs refused", mine)?;
+    let shared = net.broadcast("pairs refused", refused_here)?;
     let all_refused = net.once_per_process(|| {
-        let mut all = shared.to_vec();
-        all.sort_unstable();
-        all
+        let mut sorted_pairs = shared.to_vec();
+        sorted_pairs.sort_unstable();
+        sorted_pairs
     })?;
-    let gone = pairs.retain(|pair| all_refused.binary_search(&[pair.a, pair.b]).is_err())?;
-    net.all_sum("pairs refused", gone)
+    let removed = pairs.retain(|pair| all_refused.binary_search(&[pair.a, pair.b]).is_err())?;
+    net.all_sum("pairs refused", removed)
 }

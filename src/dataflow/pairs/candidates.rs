@@ -25,18 +25,18 @@ const BATCH: usize = 1 << 15;
 /// Step 4, first part: estimates from a sample of pages how many of a thousand generated pairs
 /// belong to pages that share at least T chunks.
 pub(crate) fn sample_heavy_share(net: &mut Net<'_>, run_log: &RunLog<u32>, rate: u64, min_shared: u32) -> Result<u64> {
-    let (mut words, mut mine) = (Vec::new(), Vec::new());
+    let (mut words, mut pair_keys) = (Vec::new(), Vec::new());
     for block in 0..run_log.blocks() {
         net.check()?;
         run_log.read(block, &mut words)?;
         for docs in RecordRuns(&words) {
             for (at, &a) in docs.iter().enumerate().filter(|&(_, &a)| splitmix64(u64::from(a)).is_multiple_of(rate)) {
-                mine.extend(docs[at + 1..].iter().map(|&b| pair_key(a, b)));
+                pair_keys.extend(docs[at + 1..].iter().map(|&b| pair_key(a, b)));
             }
         }
     }
     let owners = HashOwners::new(net);
-    let mut pairs = net.exchange("pilot sample", mine, |&pair| owners.owner(pair))?;
+    let mut pairs = net.exchange("pilot sample", pair_keys, |&pair| owners.owner(pair))?;
     let heavy = planner::heavy_thousandths(&mut pairs, min_shared) * pairs.len() as u64;
     let [heavy, pairs] = net.all_sum("heavy pairs", [heavy, pairs.len() as u64])?;
     Ok(heavy / u64::max(pairs, 1))
@@ -75,7 +75,7 @@ pub(crate) fn heavy_buckets(
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageStripes {
     shift: u32,
-    dealt: RoundRobin,
+    assignment: RoundRobin,
     count: usize,
 }
 
@@ -83,17 +83,17 @@ impl PageStripes {
     /// Chooses stripes for pairs that are generated in `2^pass_bits` passes.
     pub(crate) fn new(pages: usize, peers: usize, load: &Load, pass_bits: u32) -> PageStripes {
         // Open blocks take at most a quarter of the budget.
-        let most = (load.worker_bytes / 4 / BLOCK_BYTES as u64).max(1).ilog2();
-        let of_pass = partition_bits::<u64>((load.pairs / load.workers) >> pass_bits).min(most);
-        let wanted = peers << (of_pass + pass_bits);
-        let shift = pages.div_ceil(wanted).next_power_of_two().trailing_zeros();
-        PageStripes { shift, dealt: RoundRobin::new(peers), count: (pages >> shift) / peers + 1 }
+        let max_bits = (load.worker_bytes / 4 / BLOCK_BYTES as u64).max(1).ilog2();
+        let pass_bucket_bits = partition_bits::<u64>((load.pairs / load.workers) >> pass_bits).min(max_bits);
+        let bucket_count = peers << (pass_bucket_bits + pass_bits);
+        let shift = pages.div_ceil(bucket_count).next_power_of_two().trailing_zeros();
+        PageStripes { shift, assignment: RoundRobin::new(peers), count: (pages >> shift) / peers + 1 }
     }
 
     /// Chooses stripes for few pairs, which need no buckets.
     pub(crate) fn even(pages: usize, peers: usize) -> PageStripes {
         let shift = pages.div_ceil(peers).next_power_of_two().trailing_zeros().saturating_sub(3);
-        PageStripes { shift, dealt: RoundRobin::new(peers), count: (pages >> shift) / peers + 1 }
+        PageStripes { shift, assignment: RoundRobin::new(peers), count: (pages >> shift) / peers + 1 }
     }
 
     #[inline]
@@ -103,19 +103,19 @@ impl PageStripes {
 
     #[inline]
     fn bucket(&self, smaller: Page) -> usize {
-        self.dealt.index(self.stripe(smaller))
+        self.assignment.index(self.stripe(smaller))
     }
 
     /// Divides the buckets of a worker into at most `passes` ranges, or into single buckets if
     /// there are fewer.
     pub(crate) fn passes(&self, passes: usize) -> impl Iterator<Item = Range<usize>> {
-        let (count, at_once) = (self.count, self.count.div_ceil(passes));
-        (0..count).step_by(at_once).map(move |start| start..(start + at_once).min(count))
+        let (count, buckets_per_pass) = (self.count, self.count.div_ceil(passes));
+        (0..count).step_by(buckets_per_pass).map(move |start| start..(start + buckets_per_pass).min(count))
     }
 
     /// Returns the page numbers of a bucket of a worker.
     pub(crate) fn pages(&self, worker: usize, bucket: usize, pages: usize) -> Range<usize> {
-        let stripe = self.dealt.number(worker, bucket);
+        let stripe = self.assignment.number(worker, bucket);
         let start = |stripe: usize| (stripe << self.shift).min(pages);
         start(stripe)..start(stripe + 1)
     }
@@ -125,7 +125,7 @@ impl PageStripes {
 impl Owners<Page> for PageStripes {
     #[inline]
     fn owner(&self, smaller: Page) -> usize {
-        self.dealt.owner(self.stripe(smaller))
+        self.assignment.owner(self.stripe(smaller))
     }
 }
 
@@ -151,36 +151,36 @@ pub(crate) fn by_pair(
         next_word: 0,
         next_block: 0,
         at: 0,
-        sent: 0,
+        pairs_sent: 0,
     };
-    let mut put = |pair: u64| pairs.push(stripes.bucket(smaller(pair)) - buckets.start, pair);
+    let mut put_pair = |pair: u64| pairs.push(stripes.bucket(smaller(pair)) - buckets.start, pair);
     if net.processes() == 1 {
         net.exchange_from(
             "pairs",
             |send: &mut dyn FnMut(u64)| source.next(|a, b| send(pair_key(a, b))),
             |&pair| stripes.owner(smaller(pair)),
-            |rows: &[u64]| rows.iter().try_for_each(|&pair| put(pair)),
+            |rows: &[u64]| rows.iter().try_for_each(|&pair| put_pair(pair)),
         )?;
     } else {
         let mut packer = LinkPacker::new(net.peers());
         net.exchange_from(
             "pairs",
             |send: &mut dyn FnMut(PackedRow)| {
-                let more = source.next(|a, b| {
+                let has_more = source.next(|a, b| {
                     if let Some(full) = packer.push(stripes.owner(a), a, b) {
                         send(full);
                     }
                 })?;
-                if !more {
+                if !has_more {
                     packer.finish().for_each(send);
                 }
-                Ok(more)
+                Ok(has_more)
             },
             |row| stripes.owner(Page(row.first)),
-            |rows: &[PackedRow]| rows.iter().try_for_each(|row| each_link(row, |a, b| put(pair_key(a, b)))),
+            |rows: &[PackedRow]| rows.iter().try_for_each(|row| each_link(row, |a, b| put_pair(pair_key(a, b)))),
         )?;
     }
-    work.sent += source.sent;
+    work.pairs_sent += source.pairs_sent;
     Ok(pairs)
 }
 
@@ -196,15 +196,15 @@ struct PairSource<'a> {
     /// Position of the next smaller page in its run.
     at: usize,
     /// Number of pairs generated.
-    sent: u64,
+    pairs_sent: u64,
 }
 
 impl PairSource<'_> {
     /// Generates some pairs, a limited number per call, so that receiving can proceed in between.
     /// Returns true if there may be more.
     fn next(&mut self, mut send: impl FnMut(Page, Page)) -> Result<bool> {
-        let mut inspected = 0;
-        while inspected < BATCH {
+        let mut inspected_pairs = 0;
+        while inspected_pairs < BATCH {
             if self.next_word == self.words.len() {
                 if self.next_block == self.run_log.blocks() {
                     break;
@@ -214,26 +214,26 @@ impl PairSource<'_> {
                 continue;
             }
             let docs = RecordRuns(&self.words[self.next_word..]).next().expect("there are words left");
-            let (a, rest) = (docs[self.at], &docs[self.at + 1..]);
+            let (a, later_docs) = (docs[self.at], &docs[self.at + 1..]);
             match self.heavy {
                 _ if !self.buckets.contains(&self.stripes.bucket(a)) => {}
                 None => {
-                    rest.iter().for_each(|&b| send(a, b));
-                    self.sent += rest.len() as u64;
+                    later_docs.iter().for_each(|&b| send(a, b));
+                    self.pairs_sent += later_docs.len() as u64;
                 }
                 Some(heavy) => {
-                    for &b in rest.iter().filter(|&&b| heavy.may_hold(pair_key(a, b))) {
+                    for &b in later_docs.iter().filter(|&&b| heavy.may_hold(pair_key(a, b))) {
                         send(a, b);
-                        self.sent += 1;
+                        self.pairs_sent += 1;
                     }
                 }
             }
-            inspected += rest.len() + 1;
+            inspected_pairs += later_docs.len() + 1;
             self.at += 1;
             if self.at + 1 == docs.len() {
                 (self.next_word, self.at) = (self.next_word + docs.len() + 1, 0);
             }
         }
-        Ok(inspected > 0)
+        Ok(inspected_pairs > 0)
     }
 }

@@ -31,34 +31,35 @@ pub(super) struct PageChanges {
     pub(super) hosts: Vec<HostId>,
     /// Digests of the previous rows of changed pages, each with its page, ascending. Pages that had
     /// no rows are left out.
-    pub(super) wanted: Vec<(u64, Page)>,
+    pub(super) page_rows: Vec<(u64, Page)>,
 }
 
 impl PageChanges {
-    /// Assigns numbers to pages that no longer exist. `known` maps hashes of host names to the
-    /// hosts of this run.
+    /// Assigns numbers to pages that no longer exist. `known_hosts` maps hashes of host names to
+    /// the hosts of this run.
     pub(super) fn new(
-        changed: &[ChangedPage],
+        changed_pages: &[ChangedPage],
         hosts: &[HostId],
         is_copy: &PageSet,
-        known: &BTreeMap<u64, HostId>,
+        known_hosts: &BTreeMap<u64, HostId>,
     ) -> PageChanges {
-        let gone = changed.iter().filter(|row| row.page == Page::NONE).count();
-        let (pages, all) = (hosts.len(), hosts.len() + gone);
+        let removed_count = changed_pages.iter().filter(|row| row.page == Page::NONE).count();
+        let (pages, total_pages) = (hosts.len(), hosts.len() + removed_count);
         let mut changes = PageChanges {
-            is_changed: PageSet::new(all, |page| page.index() >= pages),
-            was_copy: PageSet::new(all, |page| page.index() < pages && is_copy.contains(page)),
+            is_changed: PageSet::new(total_pages, |page| page.index() >= pages),
+            was_copy: PageSet::new(total_pages, |page| page.index() < pages && is_copy.contains(page)),
             hosts: hosts.to_vec(),
-            wanted: Vec::new(),
+            page_rows: Vec::new(),
         };
         // Hosts without any remaining page are not in this run, so they receive unused numbers from
         // the end.
         let mut unknown = BTreeMap::new();
-        for row in changed {
+        for row in changed_pages {
             let page = if row.page == Page::NONE { Page::from_index(changes.hosts.len()) } else { row.page };
             if row.page == Page::NONE {
                 let next = HostId(u32::MAX - unknown.len() as u32);
-                let host = known.get(&row.host).copied().unwrap_or_else(|| *unknown.entry(row.host).or_insert(next));
+                let host =
+                    known_hosts.get(&row.host).copied().unwrap_or_else(|| *unknown.entry(row.host).or_insert(next));
                 changes.hosts.push(host);
             }
             changes.is_changed.insert(page);
@@ -67,10 +68,10 @@ impl PageChanges {
                 _ => changes.was_copy.remove(page),
             }
             if row.was > 0 && row.rows != digest(&[]) {
-                changes.wanted.push((row.rows, page));
+                changes.page_rows.push((row.rows, page));
             }
         }
-        changes.wanted.sort_unstable();
+        changes.page_rows.sort_unstable();
         changes
     }
 

@@ -30,7 +30,7 @@ pub(crate) fn partitioned<R: FPrintRow>(
     allowance: &Allowance,
 ) -> Result<Partitions<R>> {
     let mut table = Partitions::new(1 << bits, &allowance.for_buckets());
-    let mut put = |row: R| table.push(shares.bucket(row.key()), row);
+    let mut put_row = |row: R| table.push(shares.bucket(row.key()), row);
     if net.processes() == 1 {
         net.exchange_from(
             "FPrint-DocID",
@@ -43,7 +43,7 @@ pub(crate) fn partitioned<R: FPrintRow>(
                 })
             },
             |row| shares.owner(row.key()),
-            |rows| rows.iter().try_for_each(|row| put(*row)),
+            |rows| rows.iter().try_for_each(|row| put_row(*row)),
         )?;
         return Ok(table);
     }
@@ -51,19 +51,19 @@ pub(crate) fn partitioned<R: FPrintRow>(
     net.exchange_from(
         "FPrint-DocID",
         |send: &mut dyn FnMut(PackedRow)| {
-            let more = source(&mut |fprint, doc| {
+            let has_more = source(&mut |fprint, doc| {
                 let row = R::new(fprint, doc);
                 if shares.pass(row.key()) == pass {
                     packer.push(shares.owner(row.key()), &row, &mut *send);
                 }
             })?;
-            if !more {
+            if !has_more {
                 packer.finish(&mut *send);
             }
-            Ok(more)
+            Ok(has_more)
         },
         |packed| shares.owner(first_row::<R>(packed).key()),
-        |packed| packed.iter().try_for_each(|packed| each_row(packed, &mut put)),
+        |packed| packed.iter().try_for_each(|packed| each_row(packed, &mut put_row)),
     )?;
     Ok(table)
 }
@@ -88,32 +88,32 @@ fn reserve_memory_for<R: FPrintRow>(
     allowance: &Allowance,
     settings: &OverlapSettings,
 ) -> Result<()> {
-    let beyond = bytes.saturating_sub(FORESEEN);
-    if beyond == 0 || allowance.buckets == u64::MAX {
+    let excess_bytes = bytes.saturating_sub(PLANNED_BYTES);
+    if excess_bytes == 0 || allowance.buckets == u64::MAX {
         return Ok(());
     }
-    if beyond > allowance.buckets {
+    if excess_bytes > allowance.buckets {
         let limit = match settings.max_documents {
             0 => "overlap.max_documents = 0 does not limit the pages of a chunk".to_string(),
             limit => format!("overlap.max_documents = {limit} excludes such a chunk after its pages are counted"),
         };
-        let what = format!(
+        let purpose = format!(
             "a chunk on up to {rows} pages, or several frequent chunks in one bucket ({limit}; more words in a \
             chunk make it less frequent)"
         );
-        return Err(allowance.too_little_for_buckets(what, beyond));
+        return Err(allowance.too_little_for_buckets(purpose, excess_bytes));
     }
-    table.hold_at_most(allowance.buckets - beyond)
+    table.hold_at_most(allowance.buckets - excess_bytes)
 }
 
 /// Bytes that are planned for every bucket.
-const FORESEEN: u64 = 4 * PARTITION_BYTES;
+const PLANNED_BYTES: u64 = 4 * PARTITION_BYTES;
 
 /// Bytes for each page of a frequent chunk that is handled separately, with its host.
-const A_PAGE_OF_CHUNK: u64 = 8;
+const CHUNK_PAGE_BYTES: u64 = 8;
 
 /// Maximum number of keys of a bucket that are treated as possibly frequent.
-const FREQUENT: usize = 64;
+const MAX_FREQUENT_KEYS: usize = 64;
 
 /// One of the most frequent chunks of a bucket.
 enum Frequent {
@@ -136,16 +136,16 @@ fn take<R: FPrintRow>(
     settings: &OverlapSettings,
 ) -> Result<Vec<Frequent>> {
     // The rows, twice; and their pages with hosts.
-    let row_bytes = 2 * size_of::<R>() as u64 + A_PAGE_OF_CHUNK;
-    let all = table.rows_of(bucket);
-    if (all * row_bytes).saturating_sub(FORESEEN) <= allowance.buckets {
-        reserve_memory_for(table, all, all * row_bytes, allowance, settings)?;
+    let row_bytes = 2 * size_of::<R>() as u64 + CHUNK_PAGE_BYTES;
+    let row_count = table.rows_of(bucket);
+    if (row_count * row_bytes).saturating_sub(PLANNED_BYTES) <= allowance.buckets {
+        reserve_memory_for(table, row_count, row_count * row_bytes, allowance, settings)?;
         table.take(bucket, rows)?;
         return Ok(Vec::new());
     }
     // A frequent chunk is kept as pages or counts, which take less memory than rows.
     let mut frequent = frequent_keys(table, bucket, buffer)?;
-    let few: u64 = all - frequent.values().sum::<u64>();
+    let infrequent_rows: u64 = row_count - frequent.values().sum::<u64>();
     let are_too_many = |count: u64| settings.max_documents > 0 && count > u64::from(settings.max_documents);
     let hosts = match settings.template_pages {
         0 => 0,
@@ -153,49 +153,49 @@ fn take<R: FPrintRow>(
     };
     let bytes = |&count: &u64| match are_too_many(count) {
         true => (hosts * size_of::<u32>()) as u64,
-        false => count * A_PAGE_OF_CHUNK,
+        false => count * CHUNK_PAGE_BYTES,
     };
-    let bytes = few * row_bytes + frequent.values().map(bytes).sum::<u64>();
-    reserve_memory_for(table, all, bytes, allowance, settings)?;
-    let alone = |&count: &u64| match are_too_many(count) {
+    let bytes = infrequent_rows * row_bytes + frequent.values().map(bytes).sum::<u64>();
+    reserve_memory_for(table, row_count, bytes, allowance, settings)?;
+    let empty_frequent = |&count: &u64| match are_too_many(count) {
         true => Frequent::TooMany(0, vec![0; hosts]),
         false => Frequent::Pages(Vec::with_capacity(count as usize)),
     };
-    let mut found: Vec<Frequent> = frequent.values().map(alone).collect();
+    let mut frequent_chunks: Vec<Frequent> = frequent.values().map(empty_frequent).collect();
     frequent.values_mut().zip(0..).for_each(|(place, at)| *place = at);
     rows.clear();
-    table.each_piece(bucket, buffer, |some| {
-        for row in some {
-            match frequent.get(&row.key()).map(|&at| &mut found[at as usize]) {
+    table.each_piece(bucket, buffer, |piece| {
+        for row in piece {
+            match frequent.get(&row.key()).map(|&at| &mut frequent_chunks[at as usize]) {
                 None => rows.push(*row),
                 Some(Frequent::Pages(pages)) => pages.push(row.doc()),
-                Some(Frequent::TooMany(count, on_hosts)) => {
+                Some(Frequent::TooMany(count, pages_by_host)) => {
                     *count += 1;
                     if hosts > 0 {
-                        on_hosts[pages.hosts[row.doc()]] += 1;
+                        pages_by_host[pages.hosts[row.doc()]] += 1;
                     }
                 }
             }
         }
     })?;
     table.forget(bucket);
-    Ok(found)
+    Ok(frequent_chunks)
 }
 
-/// Returns the keys of a bucket that occur in more than one row in [`FREQUENT`], and perhaps some
-/// others, with their exact numbers of rows. A pass with the counters of Misra and Gries (1982)
-/// finds candidates, and a second pass counts them.
+/// Returns the keys of a bucket that occur in more than one row in [`MAX_FREQUENT_KEYS`], and
+/// perhaps some others, with their exact numbers of rows. A pass with the counters of Misra and
+/// Gries (1982) finds candidates, and a second pass counts them.
 fn frequent_keys<R: FPrintRow>(
     table: &Partitions<R>,
     bucket: usize,
     buffer: &mut Vec<R>,
 ) -> Result<BTreeMap<u64, u64>> {
     let mut counters: BTreeMap<u64, u64> = BTreeMap::new();
-    table.each_piece(bucket, buffer, |some| {
-        for row in some {
+    table.each_piece(bucket, buffer, |piece| {
+        for row in piece {
             if let Some(counter) = counters.get_mut(&row.key()) {
                 *counter += 1;
-            } else if counters.len() < FREQUENT {
+            } else if counters.len() < MAX_FREQUENT_KEYS {
                 counters.insert(row.key(), 1);
             } else {
                 counters.retain(|_, counter| {
@@ -206,8 +206,8 @@ fn frequent_keys<R: FPrintRow>(
         }
     })?;
     counters.values_mut().for_each(|counter| *counter = 0);
-    table.each_piece(bucket, buffer, |some| {
-        for row in some {
+    table.each_piece(bucket, buffer, |piece| {
+        for row in piece {
             if let Some(counter) = counters.get_mut(&row.key()) {
                 *counter += 1;
             }
@@ -226,12 +226,12 @@ impl RunBuilder {
         settings: &OverlapSettings,
         scratch: &mut Vec<HostId>,
     ) -> Result<()> {
-        let all = docs.len();
+        let all_docs = docs.len();
         let verdict = judge(docs, pages.hosts, settings, scratch);
         if verdict == ChunkVerdict::Counts {
             pages.copies.leave_out(docs);
         }
-        self.counts.add_chunk(verdict, all, docs.len());
+        self.counts.add_chunk(verdict, all_docs, docs.len());
         if verdict != ChunkVerdict::Counts {
             return Ok(());
         }
@@ -265,8 +265,8 @@ pub(crate) fn group<R: FPrintRow>(
                     docs.sort_unstable();
                     into.add(&mut docs, pages, settings, &mut scratch)?;
                 }
-                Frequent::TooMany(count, on_hosts) => {
-                    into.counts.add_chunk(judge_too_many(&on_hosts, settings), count as usize, 0);
+                Frequent::TooMany(count, pages_by_host) => {
+                    into.counts.add_chunk(judge_too_many(&pages_by_host, settings), count as usize, 0);
                 }
             }
         }

@@ -77,18 +77,18 @@ impl OverlapCounts {
         self.template_tuples += pages;
     }
 
-    fn each(&self, other: &OverlapCounts, with: impl Fn(u64, u64) -> u64) -> OverlapCounts {
+    fn combine_each(&self, other: &OverlapCounts, combine: impl Fn(u64, u64) -> u64) -> OverlapCounts {
         OverlapCounts {
-            tuples: with(self.tuples, other.tuples),
-            chunks: with(self.chunks, other.chunks),
-            template_chunks: with(self.template_chunks, other.template_chunks),
-            template_tuples: with(self.template_tuples, other.template_tuples),
-            frequent_chunks: with(self.frequent_chunks, other.frequent_chunks),
-            frequent_tuples: with(self.frequent_tuples, other.frequent_tuples),
-            emitted: with(self.emitted, other.emitted),
-            similar: with(self.similar, other.similar),
-            guarded: with(self.guarded, other.guarded),
-            emptied: with(self.emptied, other.emptied),
+            tuples: combine(self.tuples, other.tuples),
+            chunks: combine(self.chunks, other.chunks),
+            template_chunks: combine(self.template_chunks, other.template_chunks),
+            template_tuples: combine(self.template_tuples, other.template_tuples),
+            frequent_chunks: combine(self.frequent_chunks, other.frequent_chunks),
+            frequent_tuples: combine(self.frequent_tuples, other.frequent_tuples),
+            emitted: combine(self.emitted, other.emitted),
+            similar: combine(self.similar, other.similar),
+            guarded: combine(self.guarded, other.guarded),
+            emptied: combine(self.emptied, other.emptied),
         }
     }
 }
@@ -97,7 +97,7 @@ impl std::ops::Add<&OverlapCounts> for OverlapCounts {
     type Output = OverlapCounts;
 
     fn add(self, other: &OverlapCounts) -> OverlapCounts {
-        self.each(other, |x, y| x + y)
+        self.combine_each(other, |x, y| x + y)
     }
 }
 
@@ -105,6 +105,6 @@ impl std::ops::Sub<&OverlapCounts> for OverlapCounts {
     type Output = OverlapCounts;
 
     fn sub(self, other: &OverlapCounts) -> OverlapCounts {
-        self.each(other, |x, y| x - y)
+        self.combine_each(other, |x, y| x - y)
     }
 }

@@ -25,8 +25,8 @@ use webtwin_pages::public_suffix::domain_of;
 struct Sites([u32; 2]);
 
 impl CounterValue for Sites {
-    fn plus(self, Sites([before, after]): Sites) -> Sites {
-        Sites([self.0[0].max(before), self.0[1].max(after)])
+    fn plus(self, Sites([smaller_site, larger_site]): Sites) -> Sites {
+        Sites([self.0[0].max(smaller_site), self.0[1].max(larger_site)])
     }
 }
 
@@ -48,23 +48,24 @@ impl Domains {
 
     /// Collects the sites of all pages. Takes one collective sum.
     pub(super) fn learn(net: &mut Net<'_>, crawl: &Crawl) -> Result<Domains> {
-        let of = &crawl.directory.hosts;
-        let hosts = *net.once_per_process(|| of.iter().max().map_or(0, |host| host.index() + 1))?;
+        let host_names = &crawl.directory.hosts;
+        let hosts = *net.once_per_process(|| host_names.iter().max().map_or(0, |host| host.index() + 1))?;
         let places = (4 * hosts).next_power_of_two().min(Domains::PLACES);
-        let have_several = Arc::new(PageSet::new(0, |_| false));
-        let mut domains = Domains { are_declared: false, places, have_several, of_hosts: vec![0; hosts] };
+        let several_sites = Arc::new(PageSet::new(0, |_| false));
+        let mut domains =
+            Domains { are_declared: false, places, have_several: several_sites, of_hosts: vec![0; hosts] };
         // An additional slot at the end records if any page declares another URL as canonical.
         let mut sites = vec![Sites::zeroed(); places + 1];
-        crawl.pages.each(|row| {
-            let host = of[row.page];
+        crawl.pages.for_each(|row| {
+            let host = host_names[row.page];
             let place = domains.hash(host, row.url()) as usize & (places - 1);
             let site = host.0 << 1 | u32::from(row.url().starts_with("https:"));
             sites[place] = sites[place].plus(Sites([!site, site + 1]));
-            sites[places].0[0] |= u32::from(row.rest().canonical != 0);
+            sites[places].0[0] |= u32::from(row.rare_fields().canonical != 0);
         })?;
-        let are_several = |place: Page, Sites([before, after]): Sites| match place.index() == places {
-            true => before != 0,
-            false => after > 0 && !before != after - 1,
+        let are_several = |place: Page, Sites([smaller_site, larger_site]): Sites| match place.index() == places {
+            true => smaller_site != 0,
+            false => larger_site > 0 && !smaller_site != larger_site - 1,
         };
         domains.have_several = pages_by_sum(net, "sites of domains", &sites, are_several)?;
         domains.are_declared = domains.have_several.contains(Page::from_index(places));

@@ -53,25 +53,25 @@ pub(crate) fn part(run: &mut WorkerRun<'_, '_>, web: &WorkerWeb, pairs: &mut Pai
     let pages = crawl.directory.len();
     let edges = pairs.rows().map_ok(|(_, pair)| (pair.a, pair.b));
     let labels = components::<Page, ClusterId>(net, "clusters with editions", pages, edges)?;
-    let (mut named, mut joined) = (0, Vec::new());
-    let all = crawl.directory.by_doc_id()?;
+    let (mut named_editions, mut clustered_pairs) = (0, Vec::new());
+    let ids = crawl.directory.by_doc_id()?;
     for &(slot, url) in &local_pages.editions {
         let page = local_pages.pages[slot as usize];
-        let Some(other) = all.page(url).filter(|&other| page != NOT_KEPT && other != page) else { continue };
-        named += 1;
+        let Some(other) = ids.page(url).filter(|&other| page != NOT_KEPT && other != page) else { continue };
+        named_editions += 1;
         if labels[page] == labels[other] {
-            joined.push([page.min(other), page.max(other)]);
+            clustered_pairs.push([page.min(other), page.max(other)]);
         }
     }
-    drop(all);
-    let [named] = net.all_sum("editions", [named])?;
-    let shared = net.broadcast("editions in one cluster", joined)?;
-    let joined = net.once_per_process(|| {
-        let mut all: Vec<(Page, Page)> = shared.iter().map(|&[a, b]| (a, b)).collect();
-        all.sort_unstable();
-        all.dedup();
-        all
+    drop(ids);
+    let [named_editions] = net.all_sum("editions", [named_editions])?;
+    let shared = net.broadcast("editions in one cluster", clustered_pairs)?;
+    let distinct_pairs = net.once_per_process(|| {
+        let mut page_pairs: Vec<(Page, Page)> = shared.iter().map(|&[a, b]| (a, b)).collect();
+        page_pairs.sort_unstable();
+        page_pairs.dedup();
+        page_pairs
     })?;
-    let [_, similar, within_sites] = divide(net, &labels, &joined, pairs, SeparationRule::ButCopies)?;
-    Ok(EditionCounts { named, refused: similar + within_sites, refused_similar: similar })
+    let [_, similar, within_sites] = divide(net, &labels, &distinct_pairs, pairs, SeparationRule::ButCopies)?;
+    Ok(EditionCounts { named: named_editions, refused: similar + within_sites, refused_similar: similar })
 }

@@ -35,12 +35,12 @@ pub fn fold(
 ) -> Result<SpillColumn<SimilarPair>> {
     let rows = texts.filter_ok(|text| text.0 != 0).map_ok(|(fprint, page)| FPrintDocId::new(fprint, page));
     let mut shares = HashPartitions::new(net, "FPrint-DocID-Exact", count, rows, FPrintDocId::fprint)?;
-    let (mut pairs, mut some) = (Vec::new(), Vec::new());
+    let (mut pairs, mut share_rows) = (Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
-        shares.take(share, &mut some)?;
-        some.sort_unstable_by_key(FPrintDocId::key);
-        for run in some.chunk_by(|x, y| x.fprint() == y.fprint()) {
+        shares.take(share, &mut share_rows)?;
+        share_rows.sort_unstable_by_key(FPrintDocId::key);
+        for run in share_rows.chunk_by(|x, y| x.fprint() == y.fprint()) {
             pairs.extend(run[1..].iter().map(|copy| SimilarPair { a: run[0].doc, b: copy.doc, value: 0 }));
         }
     }

@@ -31,8 +31,8 @@ pub fn fprint_docid(
     };
     let to = |row: &FPrintDocId| partitions.owner(leading(row.fprint()));
     let mut rows = Vec::new();
-    net.exchange_from("FPrint-DocID by range", source, to, |some| {
-        rows.extend_from_slice(some);
+    net.exchange_from("FPrint-DocID by range", source, to, |received| {
+        rows.extend_from_slice(received);
         Ok(())
     })?;
     rows.sort_unstable_by_key(FPrintDocId::key);

@@ -29,7 +29,7 @@ use webtwin_spill::SpillColumn;
 
 /// Value of a pair that is given without a value: that of equal pages, as a resemblance in
 /// millionths.
-pub const ALIKE: u32 = 1_000_000;
+pub const EQUAL_VALUE: u32 = 1_000_000;
 
 /// Two pages that are given as similar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,29 +63,29 @@ pub struct GivenCounts {
 }
 
 /// Returns the pair of two pages of this crawl. Otherwise counts the reason and returns `None`.
-fn known_pair(counts: &mut RowCounts, row: ForeignRow<GivenPair>, all: &DocIdIndex<'_>) -> Option<SimilarPair> {
+fn known_pair(counts: &mut RowCounts, row: ForeignRow<GivenPair>, ids: &DocIdIndex<'_>) -> Option<SimilarPair> {
     let GivenPair { a, b, value } = counts.understood(row)?;
     if a == b {
         counts.self_pairs += 1;
         return None;
     }
-    let pages = all.page(a).zip(all.page(b));
+    let pages = ids.page(a).zip(ids.page(b));
     counts.unknown += u64::from(pages.is_none());
     pages.map(|(a, b)| SimilarPair { a: a.min(b), b: a.max(b), value })
 }
 
 /// Returns a page of this crawl with its label. Otherwise counts the row as unknown or malformed
 /// and returns `None`.
-fn labelled(counts: &mut RowCounts, row: ForeignRow<GivenLabel>, all: &DocIdIndex<'_>) -> Option<(FPrint, Page)> {
+fn labelled(counts: &mut RowCounts, row: ForeignRow<GivenLabel>, ids: &DocIdIndex<'_>) -> Option<(FPrint, Page)> {
     let GivenLabel { label, page } = counts.understood(row)?;
-    let page = all.page(page);
+    let page = ids.page(page);
     counts.unknown += u64::from(page.is_none());
     Some((label, page?))
 }
 
 /// Finds the similar pairs that rows of any worker specify. The pairs are ascending at the owner of
 /// the smaller page, and all workers return the same counts. If several rows name a pair, the
-/// highest value counts. This worker has about `about` rows.
+/// highest value counts. This worker has about `expected_rows` rows.
 ///
 /// The guard is one of those for simhashes, because not all pairs of similar pages need be given:
 /// none, or mutual best matches.
@@ -97,10 +97,10 @@ pub fn similar_pairs(
     net: &mut Net<'_>,
     crawl: &Crawl,
     guard: Guard,
-    about: u64,
+    expected_rows: u64,
     rows: impl Iterator<Item = Result<GivenPair>>,
 ) -> Result<(SpillColumn<SimilarPair>, GivenCounts)> {
-    of_rows(net, crawl, guard, about, rows.map_ok(Ok), std::iter::empty())
+    of_rows(net, crawl, guard, expected_rows, rows.map_ok(Ok), std::iter::empty())
 }
 
 /// Finds the similar pairs that rows specify, like [`similar_pairs`], from pairs and from labels.
@@ -109,35 +109,35 @@ pub(super) fn of_rows(
     net: &mut Net<'_>,
     crawl: &Crawl,
     guard: Guard,
-    about: u64,
+    expected_rows: u64,
     pairs: impl Iterator<Item = Result<ForeignRow<GivenPair>>>,
     labels: impl Iterator<Item = Result<ForeignRow<GivenLabel>>>,
 ) -> Result<(SpillColumn<SimilarPair>, GivenCounts)> {
     let (directory, mut counts) = (&crawl.directory, RowCounts::default());
-    let all = directory.by_doc_id()?;
-    let labels = labels.filter_map_ok(|row| labelled(&mut counts, row, &all));
-    let stars = fold(net, labels, about)?;
-    let stars = stars.rows().map_ok(|pair| SimilarPair { value: ALIKE, ..pair });
-    let rows = pairs.filter_map_ok(|row| known_pair(&mut counts, row, &all)).chain(stars);
-    let mut owned = PageRanges::new(net, crawl.pages.len(), about, 1);
+    let ids = directory.by_doc_id()?;
+    let labels = labels.filter_map_ok(|row| labelled(&mut counts, row, &ids));
+    let stars = fold(net, labels, expected_rows)?;
+    let stars = stars.rows().map_ok(|pair| SimilarPair { value: EQUAL_VALUE, ..pair });
+    let rows = pairs.filter_map_ok(|row| known_pair(&mut counts, row, &ids)).chain(stars);
+    let mut owned = PageRanges::new(net, crawl.pages.len(), expected_rows, 1);
     net.exchange_into(
         "given pairs",
         rows,
         |pair| directory.owner(pair.a),
         |pairs| pairs.iter().try_for_each(|pair| owned.push(directory.place(pair.a), *pair)),
     )?;
-    drop(all);
+    drop(ids);
     // The highest value of equal pairs comes first, so that the others can be dropped as
     // duplicates.
     let mut pairs = owned.sorted(net, |pair| (pair.a, pair.b, Reverse(pair.value)))?;
-    let before = pairs.len();
+    let previous_count = pairs.len();
     let mut previous = None;
     pairs.retain_mut(|pair| {
         let is_first = previous.replace((pair.a, pair.b)) != Some((pair.a, pair.b));
         // A page that has the same label twice is paired with itself.
         is_first && pair.a != pair.b
     })?;
-    counts.duplicates = (before - pairs.len()) as u64;
+    counts.duplicates = (previous_count - pairs.len()) as u64;
     let similar = pairs.len() as u64;
     if guard != Guard::None {
         let mut list = pairs.take()?;

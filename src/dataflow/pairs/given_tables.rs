@@ -7,7 +7,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::given::{ALIKE, GivenCounts, GivenLabel, GivenPair, of_rows};
+use super::given::{EQUAL_VALUE, GivenCounts, GivenLabel, GivenPair, of_rows};
 use super::kinds::PairKind;
 use crate::reading::captures::Crawl;
 use crate::reading::foreign_rows::OwnParts;
@@ -42,15 +42,15 @@ pub fn similar_pairs(net: &mut Net<'_>, crawl: &Crawl, job: &Job) -> Result<(Spi
     let limits = &job.input.limits;
     let tables = net.once_per_process(|| foreign::tables(&job.pairs.from, "pairs", limits))?;
     let tables = tables.as_ref().as_ref().map_err(Error::clone)?;
-    let (mut of_pairs, mut of_labels) = (Vec::new(), Vec::new());
+    let (mut pair_tables, mut label_tables) = (Vec::new(), Vec::new());
     for table in tables {
-        let all = if has_pairs(table)? { &mut of_pairs } else { &mut of_labels };
-        all.push(table);
+        let tables = if has_pairs(table)? { &mut pair_tables } else { &mut label_tables };
+        tables.push(table);
     }
-    let [pairs, labels] = [of_pairs, of_labels].map(|tables| OwnParts::new(net, tables, limits));
-    let about = pairs.about() + labels.about();
+    let [pairs, labels] = [pair_tables, label_tables].map(|tables| OwnParts::new(net, tables, limits));
+    let expected_rows = pairs.expected_rows() + labels.expected_rows();
     let (pairs, labels) = (pairs.rows([A, B, VALUE, MEASURE], pair), labels.rows([PAGE, LABEL], label));
-    of_rows(net, crawl, job.hamming.guard, about, pairs, labels)
+    of_rows(net, crawl, job.hamming.guard, expected_rows, pairs, labels)
 }
 
 /// True if a table has pairs, false if it has labels.
@@ -72,7 +72,7 @@ fn has_pairs(table: &ForeignTable) -> Result<bool> {
 }
 
 fn pair([a, b, value, measure]: [Option<String>; 4]) -> Option<GivenPair> {
-    let value = value.map_or(Some(ALIKE), |value| number(&value))?;
+    let value = value.map_or(Some(EQUAL_VALUE), |value| number(&value))?;
     let kind = PairKind::ALL.into_iter().find(|kind| measure.as_deref() == Some(kind.as_str()));
     let value = kind.map_or(value, |kind| kind.strength(value));
     Some(GivenPair { a: page(&a?)?, b: page(&b?)?, value })
@@ -121,12 +121,18 @@ mod tests {
 
     #[test]
     fn value_of_a_runs_pair_grows_with_similarity() {
-        let of = |measure: &str, value: &str| {
+        let value_of = |measure: &str, value: &str| {
             let fields =
                 ["1", "2", value, measure].map(|field| Some(field.to_string()).filter(|field| !field.is_empty()));
             pair(fields).map(|pair| pair.value)
         };
-        assert_eq!([of("overlap", "12"), of("hamming", "3"), of("hamming", "65")], [Some(12), Some(61), Some(0)]);
-        assert_eq!([of("exact", "0"), of("cosine", "12"), of("", "")], [Some(u32::MAX), Some(12), Some(ALIKE)]);
+        assert_eq!(
+            [value_of("overlap", "12"), value_of("hamming", "3"), value_of("hamming", "65")],
+            [Some(12), Some(61), Some(0)]
+        );
+        assert_eq!(
+            [value_of("exact", "0"), value_of("cosine", "12"), value_of("", "")],
+            [Some(u32::MAX), Some(12), Some(EQUAL_VALUE)]
+        );
     }
 }

@@ -22,7 +22,7 @@ use webtwin_job::Guard;
 use webtwin_spill::{SpillColumn, partition_bits};
 
 /// Bytes for each page that a process takes for the components of similar pages.
-pub(super) const GUARD_A_PAGE: u64 = 9;
+pub(super) const GUARD_PAGE_BYTES: u64 = 9;
 
 /// Data that a guard uses in addition to the pairs.
 #[derive(Clone, Copy)]
@@ -31,7 +31,7 @@ pub(crate) struct Context<'a> {
     pub crawl: &'a Crawl,
     /// This worker's pairs that already join clusters, at any worker: (centre, copy) pairs, and
     /// pairs kept earlier.
-    pub joined: &'a [&'a SpillColumn<SimilarPair>],
+    pub joined_pairs: &'a [&'a SpillColumn<SimilarPair>],
     /// Links from this worker's pages.
     pub links: &'a WorkerLinks,
 }
@@ -70,8 +70,8 @@ pub(crate) fn keep(
     Ok(similar - left)
 }
 
-/// Keeps the pairs that do not join neighbours to the clusters of `context.joined`, ascending on
-/// each worker. Returns the number of refused pairs over all workers. Pairs may be at any worker
+/// Keeps the pairs that do not join neighbours to the clusters of `context.joined_pairs`, ascending
+/// on each worker. Returns the number of refused pairs over all workers. Pairs may be at any worker
 /// before and after. Their resemblance is their value.
 ///
 /// # Errors
@@ -81,10 +81,10 @@ pub(crate) fn keep_neighbours_apart(
     pairs: &mut Vec<SimilarPair>,
     context: &Context<'_>,
 ) -> Result<u64> {
-    let before = pairs.len() as u64;
+    let previous_count = pairs.len() as u64;
     part_neighbours(net, pairs, context, |_, _| 1)?;
-    let [before, left] = net.all_sum("pairs left", [before, pairs.len() as u64])?;
-    Ok(before - left)
+    let [previous_total, left] = net.all_sum("pairs left", [previous_count, pairs.len() as u64])?;
+    Ok(previous_total - left)
 }
 
 /// Keeps one pair for each page, the pair with its cluster's centre
@@ -109,9 +109,9 @@ fn anchor(
     larger_pages.iter().for_each(|&page| waiting.insert(page));
     let mut left = larger_pages.len();
     while left > 0 {
-        let mut mine: Vec<[u32; 2]> = Vec::new();
-        decide(&by_larger, &waiting, &members, |page, member| mine.push([page.0, u32::from(member)]));
-        let decided = net.broadcast("pages decided", mine)?;
+        let mut own_decisions: Vec<[u32; 2]> = Vec::new();
+        decide(&by_larger, &waiting, &members, |page, member| own_decisions.push([page.0, u32::from(member)]));
+        let decided = net.broadcast("pages decided", own_decisions)?;
         for &[page, member] in decided.iter() {
             let page = Page(page);
             waiting.remove(page);
@@ -159,11 +159,11 @@ pub(crate) fn keep_mutual_best(
     );
     let mut votes = net.exchange("votes", best, |key| owners.owner(smaller(*key)))?;
     votes.sort_unstable();
-    let both = |pair: &SimilarPair| {
+    let is_mutual = |pair: &SimilarPair| {
         let key = pair_key(pair.a, pair.b);
         votes[votes.partition_point(|vote| *vote < key)..].iter().take_while(|vote| **vote == key).count() == 2
     };
-    pairs.retain(both);
+    pairs.retain(is_mutual);
     Ok(())
 }
 
@@ -181,35 +181,33 @@ pub(crate) fn keep_mutual_best(
 fn part_neighbours(
     net: &mut Net<'_>,
     pairs: &mut Vec<SimilarPair>,
-    &Context { crawl, joined, links }: &Context<'_>,
+    &Context { crawl, joined_pairs, links }: &Context<'_>,
     larger: impl Fn(Page, Page) -> u32,
 ) -> Result<()> {
     let hosts = &crawl.directory.hosts;
-    let rows = || joined.iter().flat_map(|pairs| pairs.rows());
+    let rows = || joined_pairs.iter().flat_map(|pairs| pairs.rows());
     let edges = rows().chain(pairs.iter().copied().map(Ok)).map_ok(|pair| (pair.a, pair.b));
     let labels: Arc<Vec<Page>> = components(net, "components of similar pages", hosts.len(), edges)?;
-    let with_others = net.once_per_process(|| {
-        let mut with_others = PageSet::new(labels.len(), |page| labels[page] != page);
-        Page::first(labels.len())
-            .filter(|&page| labels[page] != page)
-            .for_each(|page| with_others.insert(labels[page]));
-        with_others
+    let shared_labels = net.once_per_process(|| {
+        let mut label_set = PageSet::new(labels.len(), |page| labels[page] != page);
+        Page::first(labels.len()).filter(|&page| labels[page] != page).for_each(|page| label_set.insert(labels[page]));
+        label_set
     })?;
     let component = |page: Page| labels[page];
 
     // Pairs of both kinds travel together, distinguished by a number: 0 for pairs to decide, 1 for
     // pairs that already join clusters.
-    let of_kind = |kind: u32| move |SimilarPair { a, b, value }: SimilarPair| [a.0, b.0, value, kind];
-    let count = pairs.len() + joined.iter().map(|pairs| pairs.len()).sum::<usize>();
-    let asked = std::mem::take(pairs).into_iter().map(of_kind(0));
-    let with_others = crawl.directory.owned(net.index()).filter(|&page| with_others.contains(page));
+    let row_of_kind = |kind: u32| move |SimilarPair { a, b, value }: SimilarPair| [a.0, b.0, value, kind];
+    let count = pairs.len() + joined_pairs.iter().map(|pairs| pairs.len()).sum::<usize>();
+    let candidates = std::mem::take(pairs).into_iter().map(row_of_kind(0));
+    let matched_pages = crawl.directory.owned(net.index()).filter(|&page| shared_labels.contains(page));
     let mut links_of = links.reader();
-    let pages = with_others.map(|page| {
-        let of_page = links_of.targets(page)?.iter().copied();
-        Ok(LinkSample::new(page, of_page.filter(|&target| hosts[target] == hosts[page])))
+    let pages = matched_pages.map(|page| {
+        let page_targets = links_of.targets(page)?.iter().copied();
+        Ok(LinkSample::new(page, page_targets.filter(|&target| hosts[target] == hosts[page])))
     });
     let bits = partition_bits::<[u32; 4]>(count as u64);
-    let rows = asked.map(Ok).chain(rows().map_ok(of_kind(1)));
+    let rows = candidates.map(Ok).chain(rows().map_ok(row_of_kind(1)));
     let rows = (rows, |row: &[u32; 4]| component(Page(row[0])));
     let pages = (pages, |row: &LinkSample| component(row.page));
     let (mut all_rows, mut all_linked) =
@@ -230,15 +228,15 @@ fn part_neighbours(
         linked.sort_unstable_by_key(|row| (component(row.page), *row));
         let [mut similar, mut exact] = by_kind.each_ref().map(|pairs| &pairs[..]);
         for pages in linked.chunk_by(|x, y| component(x.page) == component(y.page)) {
-            let of_these = |rows: &mut &[SimilarPair]| {
+            let chunk_pairs = |rows: &mut &[SimilarPair]| {
                 let end = rows.partition_point(|pair| component(pair.a) <= component(pages[0].page));
-                let (these, rest) = rows.split_at(end);
-                *rows = rest;
-                these.to_vec()
+                let (chunk, remaining) = rows.split_at(end);
+                *rows = remaining;
+                chunk.to_vec()
             };
-            let (mut these, copies) = (of_these(&mut similar), of_these(&mut exact));
-            keep_apart(&mut these, &copies, pages, hosts, |host: HostId| links.lead_from(host), &larger);
-            pairs.append(&mut these);
+            let (mut kept_pairs, copies) = (chunk_pairs(&mut similar), chunk_pairs(&mut exact));
+            keep_apart(&mut kept_pairs, &copies, pages, hosts, |host: HostId| links.lead_from(host), &larger);
+            pairs.append(&mut kept_pairs);
         }
     }
     pairs.sort_unstable();

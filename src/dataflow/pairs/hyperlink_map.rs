@@ -20,7 +20,7 @@ use webtwin_job::VectorRecipe;
 /// Question of a worker for the values of a child, sent to the child's owner.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-struct Asked {
+struct ChildRequest {
     child: Page,
     /// Index of the child among the children of the asking worker.
     at: u32,
@@ -56,21 +56,21 @@ pub fn hyperlink_map(
     let place = |child: Page| children.partition_point(|&other| other < child) as u32;
     let places: Vec<u32> = targets.into_iter().map(place).collect();
 
-    let me = net.index() as u32;
-    let asked = children.iter().zip(0..).map(|(&child, at)| Asked { child, at, worker: me });
-    let asked = net.exchange("children", asked, |row| directory.owner(row.child))?;
+    let own_index = net.index() as u32;
+    let requests = children.iter().zip(0..).map(|(&child, at)| ChildRequest { child, at, worker: own_index });
+    let received = net.exchange("children", requests, |row| directory.owner(row.child))?;
     // A child without a signature adds nothing to its parents.
-    let of_child = |child: Page| directory.place(child) * dims..(directory.place(child) + 1) * dims;
-    let asked: Vec<Asked> =
-        asked.into_iter().filter(|row| rp[of_child(row.child)].iter().any(|&part| part > 0)).collect();
+    let components_of_child = |child: Page| directory.place(child) * dims..(directory.place(child) + 1) * dims;
+    let non_zero: Vec<ChildRequest> =
+        received.into_iter().filter(|row| rp[components_of_child(row.child)].iter().any(|&part| part > 0)).collect();
 
     let r: Vec<f64> = rp.iter().map(|&part| number(part)).collect();
     let mut x = r.clone();
     let mut products = vec![0.0; children.len() * dims];
     for _ in 0..settings.depth {
-        let rows = asked.iter().flat_map(|&Asked { child, at, worker }| {
+        let rows = non_zero.iter().flat_map(|&ChildRequest { child, at, worker }| {
             let (x, r) = (&x, &r);
-            let components = of_child(child).zip(at as usize * dims..);
+            let components = components_of_child(child).zip(at as usize * dims..);
             components.map(move |(component, at)| Answer {
                 at: at as u64,
                 product: x[component] * r[component],
@@ -91,14 +91,14 @@ pub fn hyperlink_map(
         // the other.
         let mut at = 0;
         for (parent, count) in links.counts().enumerate() {
-            let of_parent = &places[at..at + count];
+            let children_places = &places[at..at + count];
             at += count;
             if !signed[parent] || count == 0 {
                 continue;
             }
             let parent = parent * dims;
             for dim in 0..dims {
-                let values = of_parent.iter().map(|&child| products[child as usize * dims + dim]);
+                let values = children_places.iter().map(|&child| products[child as usize * dims + dim]);
                 next[parent + dim] = step(r[parent + dim], settings, values);
             }
         }

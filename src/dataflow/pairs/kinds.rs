@@ -147,14 +147,14 @@ impl PairsByKind {
     /// # Errors
     /// Returns any error of the disk, on which pairs may be.
     pub fn retain(&mut self, keep: impl Fn(&SimilarPair) -> bool) -> Result<[u64; 3]> {
-        let mut gone = [0; 3];
+        let mut removed = [0; 3];
         for kind in PairKind::ALL {
-            let before = self.column(kind).len();
+            let previous_count = self.column(kind).len();
             self.of_mut(kind).retain_mut(|pair| keep(pair))?;
             let place = if kind == PairKind::Exact { 0 } else { 1 + usize::from(kind.is_within_site()) };
-            gone[place] += (before - self.column(kind).len()) as u64;
+            removed[place] += (previous_count - self.column(kind).len()) as u64;
         }
-        Ok(gone)
+        Ok(removed)
     }
 }
 

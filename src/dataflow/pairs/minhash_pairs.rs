@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::clusters::links::WorkerLinks;
 use crate::memory_estimate::MemoryEstimate;
 use crate::pairs::exact::copies;
-use crate::pairs::guards::{Context, GUARD_A_PAGE, keep};
+use crate::pairs::guards::{Context, GUARD_PAGE_BYTES, keep};
 use crate::reading::captures::Crawl;
 use crate::reading::shingle_sets::ShingleSets;
 use crate::reading::worker_pages::WorkerPages;
@@ -35,7 +35,7 @@ use crate::shuffle::memory::{self, at_rest, of_largest_process, too_little};
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
 use webtwin_core::minhash::bands::BandLayout;
-use webtwin_core::minhash::pairs::{left_out, pairs};
+use webtwin_core::minhash::pairs::{omitted_pairs, pairs};
 use webtwin_core::minhash::resemblance::Threshold;
 use webtwin_core::minhash::signature::Permutations;
 use webtwin_core::overlap::SimilarPair;
@@ -47,14 +47,14 @@ use webtwin_spill::{BLOCK_BYTES, Partitions, SpillColumn, partition_bits};
 const ROUND_BYTES: u64 = 64 << 20;
 
 /// Minimum bytes that a worker needs.
-const LEAST_BYTES: u64 = 8 << 20;
+const MIN_BYTES: u64 = 8 << 20;
 
 /// Bytes of a page in a process: the holder and the size of its set, and the row in which they are
 /// broadcast.
-const A_PAGE: u64 = 20;
+const PAGE_BYTES: u64 = 20;
 
 /// Bytes of a key of a page in the current bucket, and of the page itself.
-const A_KEY: u64 = size_of::<KeyRow>() as u64 + size_of::<Page>() as u64;
+const KEY_BYTES: u64 = size_of::<KeyRow>() as u64 + size_of::<Page>() as u64;
 
 /// Counts of the steps, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,7 +109,7 @@ struct Piece {
 /// Page whose set is held by a worker, with the size of the set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-struct Holding {
+struct SetHolder {
     page: Page,
     worker: u32,
     size: u32,
@@ -122,13 +122,13 @@ struct Holders {
 }
 
 /// Sets that this worker holds.
-struct Held<'a> {
+struct LocalSets<'a> {
     sets: &'a ShingleSets,
     /// Pages that are compared, ascending, with their slots.
     slots: Vec<(Page, u32)>,
 }
 
-impl Held<'_> {
+impl LocalSets<'_> {
     fn set<'r>(&'r self, page: Page, scratch: &'r mut Vec<u32>) -> Result<&'r [u32]> {
         let at = self.slots.partition_point(|(other, _)| *other < page);
         self.sets.get(self.slots[at].1 as usize, scratch)
@@ -176,55 +176,56 @@ pub fn similar_pairs(
     let compared = local_pages.kept().filter(|&(slot, page)| sets.size(slot) > 0 && !is_copy.contains(page));
     let mut slots: Vec<(Page, u32)> = compared.map(|(slot, page)| (page, slot as u32)).collect();
     slots.sort_unstable();
-    let held = Held { sets, slots };
-    let [compared] = net.all_sum("pages compared", [held.slots.len() as u64])?;
+    let local_sets = LocalSets { sets, slots };
+    let [compared] = net.all_sum("pages compared", [local_sets.slots.len() as u64])?;
 
     let keys_bytes = keys_bytes(compared, settings) / net.peers() as u64;
     let held_bytes =
         of_largest_process(net, MemoryEstimate::with(local_pages, &crawl.pages, Some(links)).local_pages_bytes())?
             + at_rest(net.workers_per_process())
-            + A_PAGE * pages as u64;
+            + PAGE_BYTES * pages as u64;
     let allowed = job.effort.memory_bytes;
-    let least = held_bytes + least_bytes(keys_bytes) * net.workers_per_process() as u64;
-    if allowed > 0 && least > allowed {
+    let min_bytes = held_bytes + required_bytes(keys_bytes) * net.workers_per_process() as u64;
+    if allowed > 0 && min_bytes > allowed {
         return Err(too_little(
             "sets of shingles that are compared, in addition to the pages read".into(),
-            enough_bytes(least),
+            enough_bytes(min_bytes),
             allowed,
         ));
     }
-    let pool = memory::beside(net, held_bytes, &job.effort);
+    let pool = memory::remaining_budget(net, held_bytes, &job.effort);
     let share = pool.of_worker();
     // Workers process their buckets together, so all use the smallest number, although their
     // budgets may differ.
     let buckets = 1 << net.all_reduce("buckets of keys", buckets_bits(keys_bytes, share), Ord::min)?;
-    let holders = holders(net, &held, pages)?;
+    let holders = holders(net, &local_sets, pages)?;
 
-    let mut keys = keys(net, &held, settings, Partitions::new(buckets, &pool.part(4)))?;
-    let largest = (0..keys.count()).map(|bucket| keys.rows_of(bucket) * A_KEY).max().unwrap_or(0);
+    let mut keys = keys(net, &local_sets, settings, Partitions::new(buckets, &pool.part(4)))?;
+    let largest = (0..keys.count()).map(|bucket| keys.rows_of(bucket) * KEY_BYTES).max().unwrap_or(0);
     let fits = net.all_reduce("keys that fit", u64::from(largest <= share / 2), Ord::min)?;
     // The largest bucket of any worker decides for all, so that all workers return the same error.
     let largest = net.all_reduce("the largest bucket of keys", largest, Ord::max)?;
     if fits == 0 {
-        let needed = held_bytes + 2 * largest * net.workers_per_process() as u64;
-        return Err(too_little("pages that have the same key of a band".into(), needed, allowed));
+        let needed_bytes = held_bytes + 2 * largest * net.workers_per_process() as u64;
+        return Err(too_little("pages that have the same key of a band".into(), needed_bytes, allowed));
     }
     let empty = Partitions::new(buckets, &pool.part(4));
-    let (mut candidates, left_out) = candidates(net, &mut keys, &holders, settings, empty)?;
+    let (mut candidates, omitted) = candidates(net, &mut keys, &holders, settings, empty)?;
     drop(keys);
-    let (found, candidates) = compare(net, &held, &holders, &mut candidates, settings, ROUND_BYTES.min(share / 8))?;
+    let (similar_found, candidates) =
+        compare(net, &local_sets, &holders, &mut candidates, settings, ROUND_BYTES.min(share / 8))?;
 
     let directory = Arc::clone(&crawl.directory);
-    let mut similar = net.exchange("similar pairs", found, |pair| directory.owner(pair.a))?;
+    let mut similar = net.exchange("similar pairs", similar_found, |pair| directory.owner(pair.a))?;
     similar.sort_unstable();
-    let [candidates, left_out, found] =
-        net.all_sum("pairs by shingles", [candidates, left_out, similar.len() as u64])?;
-    let held = MemoryEstimate::with(local_pages, &crawl.pages, Some(links));
-    memory::agree(net, held.local_pages_bytes(), memory::for_each_page(net, GUARD_A_PAGE, pages), &job.effort)?;
-    let context = Context { crawl, joined: &[exact_pairs], links };
+    let [candidates, omitted, similar_count] =
+        net.all_sum("pairs by shingles", [candidates, omitted, similar.len() as u64])?;
+    let estimate = MemoryEstimate::with(local_pages, &crawl.pages, Some(links));
+    memory::agree(net, estimate.local_pages_bytes(), memory::for_each_page(net, GUARD_PAGE_BYTES, pages), &job.effort)?;
+    let context = Context { crawl, joined_pairs: &[exact_pairs], links };
     // The values are resemblances already, so the divisor is 1.
     let guarded = keep(net, settings.guard, &mut similar, &*directory, &context, |_, _| 1, 0)?;
-    Ok((similar, MinhashCounts { pages: compared, candidates, left_out, similar: found, guarded }))
+    Ok((similar, MinhashCounts { pages: compared, candidates, left_out: omitted, similar: similar_count, guarded }))
 }
 
 /// Returns the bytes of the keys of `pages` pages.
@@ -232,34 +233,38 @@ pub fn keys_bytes(pages: u64, settings: &Minhash) -> u64 {
     pages * u64::from(BandLayout::from_settings(settings).bands) * size_of::<KeyRow>() as u64
 }
 
-/// Returns the minimum bytes of a process with the content `held`, of a crawl of `all_pages` pages,
-/// if all pages are compared; and the bytes of its keys, which are spilled beyond this minimum.
-pub fn least_of_process(
-    held: &MemoryEstimate,
+/// Returns the minimum bytes of a process with the content `estimate`, of a crawl of `all_pages`
+/// pages, if all pages are compared; and the bytes of its keys, which are spilled beyond this
+/// minimum.
+pub fn required_of_process(
+    estimate: &MemoryEstimate,
     all_pages: u64,
     settings: &Minhash,
     workers: usize,
     processes: usize,
 ) -> (u64, u64) {
     let keys_bytes = keys_bytes(all_pages, settings) / processes as u64;
-    let of_worker = least_bytes(keys_bytes / workers as u64);
+    let worker_bytes = required_bytes(keys_bytes / workers as u64);
     (
-        at_rest(workers) + held.min_local_pages_bytes(workers) + A_PAGE * all_pages + of_worker * workers as u64,
+        at_rest(workers)
+            + estimate.min_local_pages_bytes(workers)
+            + PAGE_BYTES * all_pages
+            + worker_bytes * workers as u64,
         keys_bytes,
     )
 }
 
-/// Returns the bytes to request if at least `least` bytes are needed. A margin is added because the
-/// use of blocks varies from run to run.
-pub fn enough_bytes(least: u64) -> u64 {
-    least + least / 32
+/// Returns the bytes to request if at least `min_bytes` bytes are needed. A margin is added because
+/// the use of blocks varies from run to run.
+pub fn enough_bytes(min_bytes: u64) -> u64 {
+    min_bytes + min_bytes / 32
 }
 
 /// Returns the minimum bytes of a worker with `keys_bytes` bytes of keys. An eighth of them is for
 /// the open blocks of either kind of buckets, of which there are as many as a power of two allows,
 /// and one bucket of keys takes at most a quarter.
-fn least_bytes(keys_bytes: u64) -> u64 {
-    (64 * BLOCK_BYTES as u64 * keys_bytes).isqrt().max(LEAST_BYTES)
+fn required_bytes(keys_bytes: u64) -> u64 {
+    (64 * BLOCK_BYTES as u64 * keys_bytes).isqrt().max(MIN_BYTES)
 }
 
 /// Returns the number of partitions of `keys_bytes` bytes of keys within a worker's share of the
@@ -268,13 +273,13 @@ fn buckets_bits(keys_bytes: u64, share: u64) -> u32 {
     partition_bits::<u8>(keys_bytes).min((share / (8 * BLOCK_BYTES as u64)).max(1).ilog2())
 }
 
-fn holders(net: &mut Net<'_>, held: &Held<'_>, pages: usize) -> Result<Arc<Holders>> {
+fn holders(net: &mut Net<'_>, local_sets: &LocalSets<'_>, pages: usize) -> Result<Arc<Holders>> {
     let worker = net.index() as u32;
-    let holding = |&(page, slot): &(Page, u32)| Holding { page, worker, size: held.sets.size(slot as usize) };
-    let all = net.broadcast("holders of sets", held.slots.iter().map(holding).collect())?;
+    let holding = |&(page, slot): &(Page, u32)| SetHolder { page, worker, size: local_sets.sets.size(slot as usize) };
+    let all_holdings = net.broadcast("holders of sets", local_sets.slots.iter().map(holding).collect())?;
     net.once_per_process(|| {
         let mut holders = Holders { workers: vec![0; pages], sizes: vec![0; pages] };
-        for Holding { page, worker, size } in all.iter() {
+        for SetHolder { page, worker, size } in all_holdings.iter() {
             (holders.workers[*page], holders.sizes[*page]) = (*worker, *size);
         }
         holders
@@ -284,18 +289,18 @@ fn holders(net: &mut Net<'_>, held: &Held<'_>, pages: usize) -> Result<Arc<Holde
 /// Sends the keys of the held pages to their owners, which partition them into buckets.
 fn keys(
     net: &mut Net<'_>,
-    held: &Held<'_>,
+    local_sets: &LocalSets<'_>,
     settings: &Minhash,
     mut buckets: Partitions<KeyRow>,
 ) -> Result<Partitions<KeyRow>> {
     let bands = BandLayout::from_settings(settings);
     let permutations = Permutations::new(bands.permutations());
-    let at_once = ((1 << 15) / bands.bands as usize).max(1);
-    let (mut left, mut scratch, mut signature) = (held.slots.chunks(at_once), Vec::new(), Vec::new());
+    let pages_per_batch = ((1 << 15) / bands.bands as usize).max(1);
+    let (mut left, mut scratch, mut signature) = (local_sets.slots.chunks(pages_per_batch), Vec::new(), Vec::new());
     let source = |send: &mut dyn FnMut(KeyRow)| {
         let Some(slots) = left.next() else { return Ok(false) };
         for &(page, slot) in slots {
-            permutations.signature(held.sets.get(slot as usize, &mut scratch)?, &mut signature);
+            permutations.signature(local_sets.sets.get(slot as usize, &mut scratch)?, &mut signature);
             let row = |key: u64| KeyRow { key_high: (key >> 32) as u32, key_low: key as u32, page };
             bands.keys(&signature).map(row).for_each(&mut *send);
         }
@@ -331,14 +336,14 @@ fn candidates(
         keys.take(bucket, &mut rows)?;
         rows.sort_unstable();
         rows.dedup();
-        let with_key: Vec<Page> = rows.iter().map(|row| row.page).collect();
-        let mut rest = &with_key[..];
+        let key_pages: Vec<Page> = rows.iter().map(|row| row.page).collect();
+        let mut remaining = &key_pages[..];
         let groups: Vec<&[Page]> = rows
             .chunk_by(|x, y| x.key() == y.key())
-            .map(|group| rest.split_off(..group.len()).expect("there is a page a row"))
+            .map(|group| remaining.split_off(..group.len()).expect("there is a page a row"))
             .filter(|group| group.len() > 1)
             .collect();
-        surplus += groups.iter().map(|group| left_out(group.len(), all_below)).sum::<u64>();
+        surplus += groups.iter().map(|group| omitted_pairs(group.len(), all_below)).sum::<u64>();
         net.exchange_into(
             "candidates",
             groups.iter().flat_map(|group| pairs(group, all_below)).map(|(a, b)| [a, b]),
@@ -353,7 +358,7 @@ fn candidates(
 /// of pairs that this worker compared.
 fn compare(
     net: &mut Net<'_>,
-    held: &Held<'_>,
+    local_sets: &LocalSets<'_>,
     holders: &Holders,
     candidates: &mut Partitions<Candidate>,
     settings: &Minhash,
@@ -361,32 +366,32 @@ fn compare(
 ) -> Result<(Vec<SimilarPair>, u64)> {
     let threshold = Threshold::new(settings.threshold);
     let (mut similar, mut compared) = (Vec::new(), 0);
-    let (mut all, mut scratch, mut other_scratch) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut bucket_candidates, mut scratch, mut other_scratch) = (Vec::new(), Vec::new(), Vec::new());
     for bucket in 0..candidates.count() {
-        candidates.take(bucket, &mut all)?;
-        all.sort_unstable();
-        all.dedup();
-        compared += all.len() as u64;
-        let mut rest = &all[..];
+        candidates.take(bucket, &mut bucket_candidates)?;
+        bucket_candidates.sort_unstable();
+        bucket_candidates.dedup();
+        compared += bucket_candidates.len() as u64;
+        let mut remaining = &bucket_candidates[..];
         // All workers take part in every round until no worker has candidates left in this bucket.
         loop {
-            let (wanted, count) = round(rest, holders, net.index() as u32, round_bytes);
-            let fetched = fetch(net, held, holders, wanted)?;
-            let (these, later) = rest.split_at(count);
-            for of_page in these.chunk_by(|x, y| x[0] == y[0]) {
-                let a = of_page[0][0];
-                let set = held.set(a, &mut scratch)?;
-                for &[_, b] in of_page {
+            let (pages_to_fetch, count) = round(remaining, holders, net.index() as u32, round_bytes);
+            let fetched = fetch(net, local_sets, holders, pages_to_fetch)?;
+            let (round_candidates, later) = remaining.split_at(count);
+            for page_candidates in round_candidates.chunk_by(|x, y| x[0] == y[0]) {
+                let a = page_candidates[0][0];
+                let set = local_sets.set(a, &mut scratch)?;
+                for &[_, b] in page_candidates {
                     let other = match holders.workers[b] as usize == net.index() {
-                        true => held.set(b, &mut other_scratch)?,
+                        true => local_sets.set(b, &mut other_scratch)?,
                         false => fetched.set(b),
                     };
                     let value = threshold.reached_millionths(set, other);
                     similar.extend(value.map(|value| SimilarPair { a, b, value }));
                 }
             }
-            rest = later;
-            if net.all_sum("candidates left", [rest.len() as u64])? == [0] {
+            remaining = later;
+            if net.all_sum("candidates left", [remaining.len() as u64])? == [0] {
                 break;
             }
         }
@@ -396,27 +401,32 @@ fn compare(
 
 /// Returns the pages whose sets are fetched for the first candidates, and the number of these
 /// candidates: as many as fit in `round_bytes`, and at least one.
-fn round(candidates: &[Candidate], holders: &Holders, me: u32, round_bytes: u64) -> (BTreeSet<Page>, usize) {
-    let (mut wanted, mut bytes) = (BTreeSet::new(), 0);
+fn round(candidates: &[Candidate], holders: &Holders, own_index: u32, round_bytes: u64) -> (BTreeSet<Page>, usize) {
+    let (mut pages_to_fetch, mut bytes) = (BTreeSet::new(), 0);
     for (count, &[_, b]) in candidates.iter().enumerate() {
-        if holders.workers[b] == me || wanted.contains(&b) {
+        if holders.workers[b] == own_index || pages_to_fetch.contains(&b) {
             continue;
         }
         bytes += 4 * u64::from(holders.sizes[b]);
         if bytes > round_bytes && count > 0 {
-            return (wanted, count);
+            return (pages_to_fetch, count);
         }
-        wanted.insert(b);
+        pages_to_fetch.insert(b);
     }
-    (wanted, candidates.len())
+    (pages_to_fetch, candidates.len())
 }
 
 /// Fetches the sets of pages from their holders.
-fn fetch(net: &mut Net<'_>, held: &Held<'_>, holders: &Holders, wanted: BTreeSet<Page>) -> Result<Fetched> {
-    let me = net.index() as u32;
-    let asked = wanted.iter().map(|&page| Request { page, to: me });
-    let mut asked = net.exchange("requested sets", asked, |row| holders.workers[row.page] as usize)?;
-    asked.sort_unstable();
+fn fetch(
+    net: &mut Net<'_>,
+    local_sets: &LocalSets<'_>,
+    holders: &Holders,
+    pages_to_fetch: BTreeSet<Page>,
+) -> Result<Fetched> {
+    let own_index = net.index() as u32;
+    let requests = pages_to_fetch.iter().map(|&page| Request { page, to: own_index });
+    let mut received = net.exchange("requested sets", requests, |row| holders.workers[row.page] as usize)?;
+    received.sort_unstable();
 
     let mut end = 0;
     let place = |page: Page| {
@@ -424,20 +434,20 @@ fn fetch(net: &mut Net<'_>, held: &Held<'_>, holders: &Holders, wanted: BTreeSet
         end += holders.sizes[page] as usize;
         (page, begin)
     };
-    let pages: Vec<(Page, usize)> = wanted.into_iter().map(place).collect();
+    let pages: Vec<(Page, usize)> = pages_to_fetch.into_iter().map(place).collect();
     let mut fetched = Fetched { pages, shingles: vec![0; end] };
     // Number of shingles of each set that have arrived.
-    let mut arrived = vec![0; fetched.pages.len()];
-    let (mut left, mut scratch) = (asked.iter(), Vec::new());
+    let mut received_shingles = vec![0; fetched.pages.len()];
+    let (mut left, mut scratch) = (received.iter(), Vec::new());
     let source = |send: &mut dyn FnMut(Piece)| {
-        let mut sent = 0;
-        while sent < 1 << 12 {
+        let mut sent_pieces = 0;
+        while sent_pieces < 1 << 12 {
             let Some(&Request { page, to }) = left.next() else { return Ok(false) };
-            for some in held.set(page, &mut scratch)?.chunks(14) {
+            for piece in local_sets.set(page, &mut scratch)?.chunks(14) {
                 let mut shingles = [0; 14];
-                shingles[..some.len()].copy_from_slice(some);
+                shingles[..piece.len()].copy_from_slice(piece);
                 send(Piece { to, page, shingles });
-                sent += 1;
+                sent_pieces += 1;
             }
         }
         Ok(true)
@@ -450,10 +460,10 @@ fn fetch(net: &mut Net<'_>, held: &Held<'_>, holders: &Holders, wanted: BTreeSet
             // All pieces of a page have the same sender, so they arrive in order.
             for piece in pieces {
                 let number = fetched.number(piece.page);
-                let begin = fetched.pages[number].1 + arrived[number];
-                let some = 14.min(holders.sizes[piece.page] as usize - arrived[number]);
-                fetched.shingles[begin..begin + some].copy_from_slice(&piece.shingles[..some]);
-                arrived[number] += some;
+                let begin = fetched.pages[number].1 + received_shingles[number];
+                let piece_length = 14.min(holders.sizes[piece.page] as usize - received_shingles[number]);
+                fetched.shingles[begin..begin + piece_length].copy_from_slice(&piece.shingles[..piece_length]);
+                received_shingles[number] += piece_length;
             }
             Ok(())
         },
@@ -468,7 +478,7 @@ mod tests {
     #[test]
     fn with_minimum_memory_a_bucket_of_keys_takes_at_most_a_quarter() {
         for keys_bytes in [0, 1, 1 << 20, 1 << 27, 3 << 30, 1 << 36] {
-            let share = least_bytes(keys_bytes);
+            let share = required_bytes(keys_bytes);
             let buckets = 1u64 << buckets_bits(keys_bytes, share);
             assert!(buckets * BLOCK_BYTES as u64 <= share / 8 && keys_bytes / buckets <= share / 4, "{keys_bytes}");
         }
@@ -476,30 +486,30 @@ mod tests {
 
     #[test]
     fn memory_grows_with_pages_bands_and_owned_keys() {
-        let of = |pages, bands, workers, processes| {
-            let held = MemoryEstimate { pages, ..MemoryEstimate::default() };
+        let memory_of = |pages, bands, workers, processes| {
+            let estimate = MemoryEstimate { pages, ..MemoryEstimate::default() };
             let settings = Minhash { bands, rows: 4, ..Job::default().minhash };
-            least_of_process(&held, pages, &settings, workers, processes)
+            required_of_process(&estimate, pages, &settings, workers, processes)
         };
-        let (least, keys) = of(10_000_000, 32, 2, 1);
+        let (min_bytes, keys) = memory_of(10_000_000, 32, 2, 1);
         assert_eq!(keys, 10_000_000 * 32 * 12);
         // The minimum that the step itself checks.
-        assert_eq!(least - of(0, 32, 2, 1).0, 48 * 10_000_000 + 2 * (least_bytes(keys / 2) - LEAST_BYTES));
-        assert!(of(10_000_000, 64, 2, 1).0 > least && of(10_000_000, 32, 2, 4).0 < least);
-        assert_eq!(of(10_000_000, 32, 2, 4).1, keys / 4);
+        assert_eq!(min_bytes - memory_of(0, 32, 2, 1).0, 48 * 10_000_000 + 2 * (required_bytes(keys / 2) - MIN_BYTES));
+        assert!(memory_of(10_000_000, 64, 2, 1).0 > min_bytes && memory_of(10_000_000, 32, 2, 4).0 < min_bytes);
+        assert_eq!(memory_of(10_000_000, 32, 2, 4).1, keys / 4);
     }
 
     #[test]
     fn round_fetches_what_fits_and_at_least_one_set() {
         let holders = Holders { workers: vec![0, 0, 1, 1, 1], sizes: vec![100, 100, 100, 100, 1000] };
         let candidates = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [1, 4]].map(|pair| pair.map(Page));
-        let of = |candidates: &[Candidate], bytes| {
-            let (wanted, count) = round(candidates, &holders, 0, bytes);
-            (wanted.into_iter().map(|page| page.0).collect::<Vec<_>>(), count)
+        let first_round = |candidates: &[Candidate], bytes| {
+            let (pages_to_fetch, count) = round(candidates, &holders, 0, bytes);
+            (pages_to_fetch.into_iter().map(|page| page.0).collect::<Vec<_>>(), count)
         };
-        assert_eq!(of(&candidates, 1 << 20), (vec![2, 3, 4], 6));
-        assert_eq!(of(&candidates, 800), (vec![2, 3], 5));
-        assert_eq!(of(&candidates, 799), (vec![2], 2));
-        assert_eq!(of(&candidates[5..], 10), (vec![4], 1));
+        assert_eq!(first_round(&candidates, 1 << 20), (vec![2, 3, 4], 6));
+        assert_eq!(first_round(&candidates, 800), (vec![2, 3], 5));
+        assert_eq!(first_round(&candidates, 799), (vec![2], 2));
+        assert_eq!(first_round(&candidates[5..], 10), (vec![4], 1));
     }
 }

@@ -42,8 +42,8 @@ pub struct PriorRun<'a> {
 
 impl PriorRun<'_> {
     /// True if the changed fraction exceeds the maximum.
-    pub(super) fn is_beyond(&self, changed: u64, all: u64) -> bool {
-        changed as f64 > self.max_change * all as f64
+    pub(super) fn is_beyond(&self, changed_count: u64, total: u64) -> bool {
+        changed_count as f64 > self.max_change * total as f64
     }
 }
 
@@ -103,15 +103,16 @@ impl PageDigests {
     /// Returns any error of the disk, on which chunks may be, and an error if the run has ended.
     pub(crate) fn new(net: &mut Net<'_>, local_pages: &WorkerPages, crawl: &Crawl) -> Result<PageDigests> {
         let mut fprints = local_pages.fprints.reader();
-        let of_slots = (0..local_pages.fprints.slots())
+        let slot_digests = (0..local_pages.fprints.slots())
             .map(|slot| Ok(digest(fprints.get(slot)?)))
             .collect::<Result<Vec<u64>>>()?;
-        let rows =
-            local_pages.kept().map(|(slot, page)| [page.0, of_slots[slot] as u32, (of_slots[slot] >> 32) as u32]);
+        let rows = local_pages
+            .kept()
+            .map(|(slot, page)| [page.0, slot_digests[slot] as u32, (slot_digests[slot] >> 32) as u32]);
         let mut owned = net.exchange("digests of pages", rows, |row| crawl.directory.owner(Page(row[0])))?;
         owned.sort_unstable();
-        let of_pages = owned.into_iter().map(|[_, low, high]| u64::from(high) << 32 | u64::from(low)).collect();
-        Ok(PageDigests { of_slots, of_pages })
+        let page_digests = owned.into_iter().map(|[_, low, high]| u64::from(high) << 32 | u64::from(low)).collect();
+        Ok(PageDigests { of_slots: slot_digests, of_pages: page_digests })
     }
 }
 
@@ -159,14 +160,14 @@ pub(crate) fn leave(
 /// `None` if one is damaged.
 pub(super) fn read(net: &Net<'_>, shares: &dyn SavedShares, job: &Job) -> Option<Share> {
     let step = step(job);
-    let mut all = Share { counts: OverlapCounts::default(), pages: Vec::new(), pairs: Vec::new() };
+    let mut combined = Share { counts: OverlapCounts::default(), pages: Vec::new(), pairs: Vec::new() };
     for worker in (net.index()..shares.count(&step)).step_by(net.peers()) {
         let share: Share = codec().deserialize(&shares.read(&step, worker)?).ok()?;
-        all.counts = all.counts + &share.counts;
-        all.pages.extend(share.pages);
-        all.pairs.extend(share.pairs);
+        combined.counts = combined.counts + &share.counts;
+        combined.pages.extend(share.pages);
+        combined.pairs.extend(share.pairs);
     }
-    Some(all)
+    Some(combined)
 }
 
 /// Passes on the rows of pages in checkpoints that no work item of this run restores. Worker
@@ -178,6 +179,11 @@ pub(crate) fn each_left_page(
     workers: usize,
     forward: RowForwarder<'_>,
 ) {
-    let known = resume.known_pages(memory_is_bounded);
-    known.parts().skip(index).step_by(workers).filter_map(SavedPage::decode).for_each(|page| forward(page.fprints()));
+    let known_pages = resume.known_pages(memory_is_bounded);
+    known_pages
+        .parts()
+        .skip(index)
+        .step_by(workers)
+        .filter_map(SavedPage::decode)
+        .for_each(|page| forward(page.fprints()));
 }

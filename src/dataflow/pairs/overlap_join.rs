@@ -29,7 +29,7 @@ use crate::shuffle::page_counts::{pages_by_sum_of_processes, sum_of_processes};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, Page};
 use webtwin_core::overlap::chunk_counts::{ChunkCounter, ChunkCounts};
-use webtwin_core::overlap::planner::{self, CountingMethod, Load, MOST_PASS_BITS, least_disk_bytes, pass_bits};
+use webtwin_core::overlap::planner::{self, CountingMethod, Load, MAX_PASS_BITS, pass_bits, required_disk_bytes};
 use webtwin_core::overlap::prune;
 use webtwin_core::overlap::rows::{FPrintRow, KeyShares};
 use webtwin_core::overlap::{SimilarPair, is_pairwise_similar};
@@ -38,7 +38,7 @@ use webtwin_job::{Guard, OverlapSettings};
 use webtwin_spill::{Partitions, RunLog, partition_bits};
 
 /// Maximum number of pruning rounds. Later rounds are not expected to remove much.
-const MOST_ROUNDS: usize = 6;
+const MAX_ROUNDS: usize = 6;
 
 /// Result after all pairs have been emitted.
 pub struct AllPairs {
@@ -73,7 +73,7 @@ pub fn with_chunks(settings: &OverlapSettings) -> bool {
 ///
 /// `sources` creates a source of all rows, once for each pass over them. A source passes rows to
 /// its argument, and is called again while it returns true, as in [`Net::exchange_from`]. `rows` is
-/// the approximate number of rows on this worker. `found` receives the pairs that this worker owns,
+/// the approximate number of rows on this worker. `emit` receives the pairs that this worker owns,
 /// ascending and without repetitions; all pairs of a smaller page are at one worker. Pairs are
 /// counted by `method`, or by the method that the planner chooses. The guard
 /// ([`webtwin_core::overlap::guard`]) is not applied.
@@ -95,13 +95,13 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
     pages: &OverlapPages<'_>,
     settings: &OverlapSettings,
     method: Option<CountingMethod>,
-    mut found: impl FnMut(SimilarPair),
+    mut emit: impl FnMut(SimilarPair),
 ) -> Result<AllPairs> {
     let with_chunks = with_chunks(settings);
     // All workers use the smallest disk, so that they make the same choice.
     let pool = net.memory.clone();
-    let mine = (rows, pool.most_disk_bytes());
-    let (rows, disk_bytes) = net.all_reduce("number of rows", mine, |x, y| (x.0 + y.0, x.1.min(y.1)))?;
+    let own_load = (rows, pool.max_disk_bytes());
+    let (rows, disk_bytes) = net.all_reduce("number of rows", own_load, |x, y| (x.0 + y.0, x.1.min(y.1)))?;
     let row_bytes = rows / net.peers() as u64 * size_of::<R>() as u64;
     let allowance = Allowance::compute(&pool, pages.count, row_bytes, disk_bytes, with_chunks)?;
     let mut work = OverlapWork::default();
@@ -145,14 +145,14 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
         work.spilled_bytes += run_log.spilled_bytes();
         run_log = next;
         (work.core_rows, work.core_pairs, work.core_pages) = (rows, pairs, core.count());
-        let (all, longest) = net.all_reduce("rows left", (rows, longest), |x, y| (x.0 + y.0, x.1.max(y.1)))?;
+        let (total_rows, longest) = net.all_reduce("rows left", (rows, longest), |x, y| (x.0 + y.0, x.1.max(y.1)))?;
         work.longest = longest;
         // A round that removes less than a sixteenth of the rows does not repay the cost of the
         // next round.
-        if all >= rows_left / 16 * 15 || work.rounds as usize == MOST_ROUNDS {
+        if total_rows >= rows_left / 16 * 15 || work.rounds as usize == MAX_ROUNDS {
             break;
         }
-        rows_left = all;
+        rows_left = total_rows;
     }
     drop((shared, shared_counts));
     clock.stage(&mut work, "prune");
@@ -162,32 +162,32 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
     let spare = allowance.run_log.saturating_sub(run_log.held_bytes()) / 2;
     let allowance = allowance.with_more(spare);
     // The run log stays on disk while pairs are spilled, so its bytes are not available for them.
-    let of_run_log = run_log.spilled_bytes() * net.workers_per_process() as u64;
-    let disk_bytes = disk_bytes.saturating_sub(of_run_log);
+    let run_log_bytes = run_log.spilled_bytes() * net.workers_per_process() as u64;
+    let disk_bytes = disk_bytes.saturating_sub(run_log_bytes);
     let mut load = load(net, work.core_pairs, settings, &allowance, disk_bytes)?;
     if method.is_none() && planner::pilot_decides(&load) {
         load.heavy_thousandths =
             sample_heavy_share(net, &run_log, planner::pilot_rate(load.pairs), settings.min_shared)?;
     }
-    let asked = method;
-    let (method, why) = match asked {
+    let requested_method = method;
+    let (method, reason) = match requested_method {
         Some(method) => (method, "as requested".to_string()),
         None => planner::choose(&load),
     };
-    work.why = why;
+    work.reason = reason;
     let (bytes, in_memory) = (load.bytes(method), load.memory_bytes());
     let pass_bits = match pass_bits(bytes, in_memory, load.disk_bytes) {
         Some(bits) => bits,
-        None if asked.is_none() && method == CountingMethod::SortBased => {
+        None if requested_method.is_none() && method == CountingMethod::SortBased => {
             let (pairs, longest) = (load.pairs, work.longest);
-            let what = format!(
+            let purpose = format!(
                 "{pairs} pairs of pages, with one chunk on {longest} pages (a smaller overlap.max_documents \
                 excludes such chunks)"
             );
-            let of_pairs = least_disk_bytes(bytes, in_memory).div_ceil(net.processes() as u64);
-            return Err(pool.too_much_to_spill(&what, of_run_log + of_pairs));
+            let pair_bytes = required_disk_bytes(bytes, in_memory).div_ceil(net.processes() as u64);
+            return Err(pool.too_much_to_spill(&purpose, run_log_bytes + pair_bytes));
         }
-        None => MOST_PASS_BITS,
+        None => MAX_PASS_BITS,
     };
     let heavy = match method {
         CountingMethod::SortBased => None,
@@ -202,23 +202,23 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
     let judge = |a, b, value| {
         if !with_chunks || is_pairwise_similar(value, chunks[a], chunks[b], settings) {
             similar += 1;
-            found(SimilarPair { a, b, value });
+            emit(SimilarPair { a, b, value });
         }
     };
     let mut counter = PairCounter::new(settings.min_shared, pages.count, allowance.for_buckets(), judge);
     let mut passes = stripes.passes(1 << pass_bits).peekable();
-    while let Some(of_pass) = passes.next() {
+    while let Some(pass_buckets) = passes.next() {
         // The run log is freed before the last pass is counted, because no later pass reads it.
         let (runs, heavy) = run_log.as_ref().expect("it is there until the last pass");
         counter.release();
-        let mut pairs = by_pair(net, runs, heavy.as_deref(), stripes, of_pass.clone(), &allowance, &mut work)?;
+        let mut pairs = by_pair(net, runs, heavy.as_deref(), stripes, pass_buckets.clone(), &allowance, &mut work)?;
         if passes.peek().is_none() {
             run_log = None;
         }
         clock.stage(&mut work, "emit pairs");
-        for (number, of_worker) in of_pass.enumerate() {
+        for (number, worker_bucket) in pass_buckets.enumerate() {
             net.check()?;
-            counter.count(&mut pairs, number, stripes.pages(net.index(), of_worker, pages.count))?;
+            counter.count(&mut pairs, number, stripes.pages(net.index(), worker_bucket, pages.count))?;
         }
         work.spilled_bytes += pairs.spilled_bytes();
         clock.stage(&mut work, "count pairs");
@@ -250,9 +250,9 @@ fn load(
     disk_bytes: u64,
 ) -> Result<Load> {
     // The minimum over all workers, so that they make the same choice.
-    let mine = (pairs, allowance.buckets, disk_bytes);
+    let own_load = (pairs, allowance.buckets, disk_bytes);
     let (pairs, worker_bytes, disk_bytes) =
-        net.all_reduce("number of pairs", mine, |x, y| (x.0 + y.0, x.1.min(y.1), x.2.min(y.2)))?;
+        net.all_reduce("number of pairs", own_load, |x, y| (x.0 + y.0, x.1.min(y.1), x.2.min(y.2)))?;
     let disk_bytes = disk_bytes.saturating_mul(net.processes() as u64);
     Ok(Load {
         pairs,

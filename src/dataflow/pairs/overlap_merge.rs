@@ -48,7 +48,7 @@ use webtwin_job::{Job, OverlapSettings};
 
 /// Input of the update.
 pub(crate) struct MergeInput<'a> {
-    pub before: &'a PriorRun<'a>,
+    pub prior_run: &'a PriorRun<'a>,
     pub job: &'a Job,
     pub local_pages: &'a WorkerPages,
     pub crawl: &'a Crawl,
@@ -62,11 +62,11 @@ pub(crate) enum MergeOutcome {
     /// The pairs, and the number of pages that were recounted.
     Merged(Box<AllPairs>, u64),
     /// Reason for which there is no result; `None` if there are no results of a previous run.
-    None(Option<&'static str>),
+    Unavailable(Option<&'static str>),
 }
 
 /// Finds the pairs that [`super::overlap_join::similar_pairs`] would find, or reports why the
-/// update is not possible. `found` receives the pairs that this worker owns, ascending. It is not
+/// update is not possible. `emit` receives the pairs that this worker owns, ascending. It is not
 /// called before the outcome is certain.
 ///
 /// # Errors
@@ -77,44 +77,46 @@ pub(crate) enum MergeOutcome {
 /// chunks that are inspected, of which there are at most as many as there are rows.
 pub(crate) fn similar_pairs(
     net: &mut Net<'_>,
-    given: &MergeInput<'_>,
-    found: impl FnMut(SimilarPair),
+    input: &MergeInput<'_>,
+    emit: impl FnMut(SimilarPair),
 ) -> Result<MergeOutcome> {
-    let &MergeInput { before, job, local_pages, crawl, is_copy, .. } = given;
+    let &MergeInput { prior_run, job, local_pages, crawl, is_copy, .. } = input;
     let settings = &job.overlap;
-    let is_there = before.shares.count(&overlap_before::step(job)) > 0;
-    let mine = if is_there { overlap_before::read(net, before.shares, job) } else { None };
-    let message = (is_there, mine.as_ref().map(|share| share.counts.clone()));
+    let is_there = prior_run.shares.count(&overlap_before::step(job)) > 0;
+    let own_share = if is_there { overlap_before::read(net, prior_run.shares, job) } else { None };
+    let message = (is_there, own_share.as_ref().map(|share| share.counts.clone()));
     let message = net.all_gather("previous pairs and counts", message)?;
-    let all: Option<Vec<&OverlapCounts>> = message.iter().map(|worker| worker.1.as_ref()).collect();
-    let (Some(share), Some(all)) = (mine, all) else {
+    let worker_counts: Option<Vec<&OverlapCounts>> = message.iter().map(|worker| worker.1.as_ref()).collect();
+    let (Some(share), Some(previous_counts)) = (own_share, worker_counts) else {
         let is_damaged = message.iter().all(|worker| worker.0);
-        return Ok(MergeOutcome::None(is_damaged.then_some("the pairs saved in the state are damaged")));
+        return Ok(MergeOutcome::Unavailable(is_damaged.then_some("the pairs saved in the state are damaged")));
     };
-    let counts_before = all.into_iter().fold(OverlapCounts::default(), |sum, counts| sum + counts);
+    let counts_before = previous_counts.into_iter().fold(OverlapCounts::default(), |sum, counts| sum + counts);
 
-    let (standing, changed) = compare(net, given, share.pages)?;
+    let (standing, own_changes) = compare(net, input, share.pages)?;
     let pages = crawl.directory.len();
-    let changed = net.broadcast("changed pages", changed)?;
+    let changed_pages = net.broadcast("changed pages", own_changes)?;
     // Page numbers are doubled below, to distinguish previous rows from current ones, and must fit
     // in 32 bits.
-    if before.is_beyond(changed.len() as u64, pages as u64) || 2 * (pages + changed.len()) > u32::MAX as usize {
-        return Ok(MergeOutcome::None(Some("too many pages have changed")));
+    if prior_run.is_beyond(changed_pages.len() as u64, pages as u64)
+        || 2 * (pages + changed_pages.len()) > u32::MAX as usize
+    {
+        return Ok(MergeOutcome::Unavailable(Some("too many pages have changed")));
     }
-    let hosts = hosts_of_gone(net, crawl, &changed)?;
-    let changes = net.once_per_process(|| PageChanges::new(&changed, &crawl.directory.hosts, is_copy, &hosts))?;
+    let hosts = hosts_of_gone(net, crawl, &changed_pages)?;
+    let changes = net.once_per_process(|| PageChanges::new(&changed_pages, &crawl.directory.hosts, is_copy, &hosts))?;
     let slots = local_pages.kept().filter(|&(_, page)| changes.is_changed.contains(page)).map(|row| row.0);
     let rows_now = slots.map(|slot| local_pages.fprints.size(slot) as u64).sum();
     let [rows_now] = net.all_sum("rows of changed pages", [rows_now])?;
     // The previous rows are estimated to be as many for each page as the current ones, because
     // finding them first would cost more than the estimate saves.
-    let expected = rows_now + rows_now * changes.wanted.len() as u64 / changed.len().max(1) as u64;
-    if before.is_beyond(expected, counts_before.tuples) {
-        return Ok(MergeOutcome::None(Some("too many chunks of pages have changed")));
+    let expected = rows_now + rows_now * changes.page_rows.len() as u64 / changed_pages.len().max(1) as u64;
+    if prior_run.is_beyond(expected, counts_before.tuples) {
+        return Ok(MergeOutcome::Unavailable(Some("too many chunks of pages have changed")));
     }
-    drop(changed);
-    let Some(rows_before) = rows_before(net, given, &changes.wanted)? else {
-        return Ok(MergeOutcome::None(Some("the previous capture of a changed page is not available")));
+    drop(changed_pages);
+    let Some(rows_before) = rows_before(net, input, &changes.page_rows)? else {
+        return Ok(MergeOutcome::Unavailable(Some("the previous capture of a changed page is not available")));
     };
 
     let mut fprints = local_pages.fprints.reader();
@@ -124,15 +126,15 @@ pub(crate) fn similar_pairs(
     }
     touched.extend(rows_before.values().flatten());
     let touched = net.broadcast("chunks on changed pages", touched)?;
-    if before.is_beyond(touched.len() as u64, counts_before.tuples) {
-        return Ok(MergeOutcome::None(Some("too many chunks of pages have changed")));
+    if prior_run.is_beyond(touched.len() as u64, counts_before.tuples) {
+        return Ok(MergeOutcome::Unavailable(Some("too many chunks of pages have changed")));
     }
-    let on_changed = AskedChunks::new(net, local_pages, &changes, settings, &touched)?;
+    let changed_chunks = AskedChunks::new(net, local_pages, &changes, settings, &touched)?;
     drop(touched);
-    let is_asked = |page, fprint| changes.is_changed.contains(page) || on_changed.contains(fprint);
+    let is_asked = |page, fprint| changes.is_changed.contains(page) || changed_chunks.contains(fprint);
     let first = postings(net, local_pages, is_asked, &changes, &rows_before)?;
     drop(rows_before);
-    let (come, gone, mut recounted) = judge_twice(&first, &changes, is_copy, settings, &on_changed);
+    let (added, removed, mut recounted) = judge_twice(&first, &changes, is_copy, settings, &changed_chunks);
     recounted.sort_unstable();
     recounted.dedup();
     let recounted = net.broadcast("pages that count other chunks", recounted)?;
@@ -143,33 +145,33 @@ pub(crate) fn similar_pairs(
     })?;
     // Further limits follow as soon as a number is known, so that an update that does not pay is
     // abandoned early.
-    if before.is_beyond(is_recounted.count(), pages as u64) {
-        return Ok(MergeOutcome::None(Some("the counted chunks of too many pages have changed")));
+    if prior_run.is_beyond(is_recounted.count(), pages as u64) {
+        return Ok(MergeOutcome::Unavailable(Some("the counted chunks of too many pages have changed")));
     }
 
-    let (mut fprints, mut more) = (local_pages.fprints.reader(), Vec::new());
+    let (mut fprints, mut extra_chunks) = (local_pages.fprints.reader(), Vec::new());
     for (slot, _) in
         local_pages.kept().filter(|&(_, page)| is_recounted.contains(page) && !changes.is_changed.contains(page))
     {
-        more.extend(fprints.get(slot)?.iter().filter(|&&fprint| !on_changed.covers(fprint)));
+        extra_chunks.extend(fprints.get(slot)?.iter().filter(|&&fprint| !changed_chunks.covers(fprint)));
     }
-    let more = net.broadcast("other chunks on these", more)?;
-    let others = AskedChunks::new(net, local_pages, &changes, settings, &more)?;
-    let is_asked = |_, fprint| others.contains(fprint) && !on_changed.covers(fprint);
+    let shared_chunks = net.broadcast("other chunks on these", extra_chunks)?;
+    let asked_chunks = AskedChunks::new(net, local_pages, &changes, settings, &shared_chunks)?;
+    let is_asked = |_, fprint| asked_chunks.contains(fprint) && !changed_chunks.covers(fprint);
     let second = postings(net, local_pages, is_asked, &changes, &BTreeMap::new())?;
 
     let mut chunks = vec![0; if with_chunks(settings) { pages } else { 0 }];
     if !chunks.is_empty() {
-        let same = standing.iter().filter(|row| row.chunks != COPY && !is_recounted.contains(row.page));
-        same.filter(|row| !is_copy.contains(row.page)).for_each(|row| chunks[row.page] = row.chunks);
+        let unchanged = standing.iter().filter(|row| row.chunks != COPY && !is_recounted.contains(row.page));
+        unchanged.filter(|row| !is_copy.contains(row.page)).for_each(|row| chunks[row.page] = row.chunks);
     }
     let runs = [first, second]
-        .map(|rows| runs_of(&rows, &changes, is_copy, &is_recounted, settings, &on_changed, &mut chunks));
-    let made: u64 =
+        .map(|rows| runs_of(&rows, &changes, is_copy, &is_recounted, settings, &changed_chunks, &mut chunks));
+    let own_pairs: u64 =
         runs.iter().flat_map(|runs| RecordRuns(runs)).map(|docs| pairs_with(docs, &is_recounted).count() as u64).sum();
-    let [made] = net.all_sum("pairs to count again", [made])?;
-    if before.is_beyond(made, counts_before.emitted) {
-        return Ok(MergeOutcome::None(Some("too many pairs have changed")));
+    let [new_pairs] = net.all_sum("pairs to count again", [own_pairs])?;
+    if prior_run.is_beyond(new_pairs, counts_before.emitted) {
+        return Ok(MergeOutcome::Unavailable(Some("too many pairs have changed")));
     }
     let chunks = sum(net, "chunks a page", &chunks)?;
     let stripes = PageStripes::even(pages, net.peers());
@@ -180,7 +182,7 @@ pub(crate) fn similar_pairs(
     recount(&keys, pages, settings, &chunks, &mut pairs);
     pairs.sort_unstable();
 
-    let sums = net.all_gather("chunks judged twice", (come, gone))?;
+    let sums = net.all_gather("chunks judged twice", (added, removed))?;
     let mut counts = OverlapCounts::default();
     if net.index() == 0 {
         counts = OverlapCounts { similar: 0, guarded: 0, ..counts_before };
@@ -189,9 +191,9 @@ pub(crate) fn similar_pairs(
         counts = sums.iter().fold(counts, |sum, (_, gone)| sum - gone);
     }
     counts.similar = pairs.len() as u64;
-    pairs.into_iter().for_each(found);
-    let why = format!("pairs of {} of {pages} pages counted again", is_recounted.count());
-    let work = OverlapWork { counts, why, ..OverlapWork::default() };
+    pairs.into_iter().for_each(emit);
+    let reason = format!("pairs of {} of {pages} pages counted again", is_recounted.count());
+    let work = OverlapWork { counts, reason, ..OverlapWork::default() };
     Ok(MergeOutcome::Merged(Box::new(AllPairs::new(work, chunks, stripes)), is_recounted.count()))
 }
 
@@ -208,94 +210,95 @@ struct Standing {
 /// have, and the pages that have changed.
 fn compare(
     net: &mut Net<'_>,
-    given: &MergeInput<'_>,
+    input: &MergeInput<'_>,
     pages: Vec<PriorPage>,
 ) -> Result<(Vec<Standing>, Vec<ChangedPage>)> {
-    let &MergeInput { crawl, is_copy, digests, .. } = given;
-    let mut before = net.exchange("pages before", pages, |page| crawl.directory.owner_of(page.doc_id))?;
-    before.sort_unstable();
-    let mut before = before.into_iter().peekable();
-    let (mut standing, mut changed) = (Vec::new(), Vec::new());
-    let as_before = |was: PriorPage, page| ChangedPage {
-        rows: was.rows,
-        host: was.host,
+    let &MergeInput { crawl, is_copy, digests, .. } = input;
+    let mut previous_pages = net.exchange("pages before", pages, |page| crawl.directory.owner_of(page.doc_id))?;
+    previous_pages.sort_unstable();
+    let mut previous = previous_pages.into_iter().peekable();
+    let (mut standing, mut changed_pages) = (Vec::new(), Vec::new());
+    let changed_page = |prior_page: PriorPage, page| ChangedPage {
+        rows: prior_page.rows,
+        host: prior_page.host,
         page,
-        was: 1 + u32::from(was.chunks == COPY),
+        was: 1 + u32::from(prior_page.chunks == COPY),
     };
     let mut rows = digests.of_pages.iter();
-    crawl.pages.each(|row| {
+    crawl.pages.for_each(|row| {
         let (page, rows) = (row.page, *rows.next().expect("a digest for each page"));
-        while let Some(gone) = before.next_if(|was| was.doc_id < row.doc_id) {
-            changed.push(as_before(gone, Page::NONE));
+        while let Some(removed_page) = previous.next_if(|was| was.doc_id < row.doc_id) {
+            changed_pages.push(changed_page(removed_page, Page::NONE));
         }
         let new = ChangedPage { rows: 0, host: 0, page, was: 0 };
-        let Some(was) = before.next_if(|was| was.doc_id == row.doc_id) else { return changed.push(new) };
-        if was.host != host_key(row.url()) {
+        let Some(prior_page) = previous.next_if(|was| was.doc_id == row.doc_id) else { return changed_pages.push(new) };
+        if prior_page.host != host_key(row.url()) {
             // Another URL with the same doc id has replaced this one.
-            return changed.extend([as_before(was, Page::NONE), new]);
+            return changed_pages.extend([changed_page(prior_page, Page::NONE), new]);
         }
-        if was.rows != rows || (was.chunks == COPY) != is_copy.contains(page) {
-            changed.push(as_before(was, page));
+        if prior_page.rows != rows || (prior_page.chunks == COPY) != is_copy.contains(page) {
+            changed_pages.push(changed_page(prior_page, page));
         }
-        standing.push(Standing { page, number_before: was.number, chunks: was.chunks });
+        standing.push(Standing { page, number_before: prior_page.number, chunks: prior_page.chunks });
     })?;
-    changed.extend(before.map(|gone| as_before(gone, Page::NONE)));
-    Ok((standing, changed))
+    changed_pages.extend(previous.map(|gone| changed_page(gone, Page::NONE)));
+    Ok((standing, changed_pages))
 }
 
 /// Returns the hosts of this run that also had pages which are gone, by the hashes of their names.
-fn hosts_of_gone(net: &mut Net<'_>, crawl: &Crawl, changed: &[ChangedPage]) -> Result<BTreeMap<u64, HostId>> {
-    let gone = changed.iter().filter(|row| row.page == Page::NONE);
-    let asked: BTreeSet<u64> = gone.map(|row| row.host).collect();
-    if asked.is_empty() {
+fn hosts_of_gone(net: &mut Net<'_>, crawl: &Crawl, changed_pages: &[ChangedPage]) -> Result<BTreeMap<u64, HostId>> {
+    let removed_pages = changed_pages.iter().filter(|row| row.page == Page::NONE);
+    let host_keys: BTreeSet<u64> = removed_pages.map(|row| row.host).collect();
+    if host_keys.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let mut mine: BTreeSet<(u64, HostId)> = BTreeSet::new();
-    crawl.pages.each(|row| {
+    let mut known_hosts: BTreeSet<(u64, HostId)> = BTreeSet::new();
+    crawl.pages.for_each(|row| {
         let key = host_key(row.url());
-        mine.extend(asked.contains(&key).then(|| (key, crawl.directory.hosts[row.page])));
+        known_hosts.extend(host_keys.contains(&key).then(|| (key, crawl.directory.hosts[row.page])));
     })?;
-    let mine = mine.into_iter().map(|(key, host)| [key, u64::from(host)]).collect();
-    let all = net.broadcast("hosts of pages that have gone", mine)?;
-    Ok(all.iter().map(|&[key, host]| (key, HostId(host as u32))).collect())
+    let host_rows = known_hosts.into_iter().map(|(key, host)| [key, u64::from(host)]).collect();
+    let shared_hosts = net.broadcast("hosts of pages that have gone", host_rows)?;
+    Ok(shared_hosts.iter().map(|&[key, host]| (key, HostId(host as u32))).collect())
 }
 
 /// Returns the previous rows of changed pages by digest, each list at one worker. Returns `None` if
 /// some rows cannot be found.
 fn rows_before(
     net: &mut Net<'_>,
-    given: &MergeInput<'_>,
-    wanted: &[(u64, Page)],
+    input: &MergeInput<'_>,
+    page_rows: &[(u64, Page)],
 ) -> Result<Option<BTreeMap<u64, Vec<FPrint>>>> {
-    let is_wanted = |rows: u64| wanted.binary_search_by_key(&rows, |row| row.0).is_ok();
-    let (mut fprints, mut mine) = (given.local_pages.fprints.reader(), BTreeMap::new());
-    for (slot, &rows) in given.digests.of_slots.iter().enumerate() {
-        if is_wanted(rows) && !mine.contains_key(&rows) {
-            mine.insert(rows, fprints.get(slot)?.to_vec());
+    let is_wanted = |rows: u64| page_rows.binary_search_by_key(&rows, |row| row.0).is_ok();
+    let (mut fprints, mut own_fprints) = (input.local_pages.fprints.reader(), BTreeMap::new());
+    for (slot, &rows) in input.digests.of_slots.iter().enumerate() {
+        if is_wanted(rows) && !own_fprints.contains_key(&rows) {
+            own_fprints.insert(rows, fprints.get(slot)?.to_vec());
         }
     }
-    if !wanted.is_empty() {
-        (given.before.each_page)(&mut |fprints| {
+    if !page_rows.is_empty() {
+        (input.prior_run.each_page)(&mut |fprints| {
             let rows = digest(fprints);
             if is_wanted(rows) {
-                mine.entry(rows).or_insert_with(|| fprints.to_vec());
+                own_fprints.entry(rows).or_insert_with(|| fprints.to_vec());
             }
         });
     }
-    let me = net.index() as u64;
-    let all = net.broadcast("rows before that are found", mine.keys().map(|&rows| [rows, me]).collect())?;
+    let own_index = net.index() as u64;
+    let holders =
+        net.broadcast("rows before that are found", own_fprints.keys().map(|&rows| [rows, own_index]).collect())?;
     let giver = net.once_per_process(|| {
         let mut giver = BTreeMap::new();
-        for &[rows, worker] in all.iter() {
+        for &[rows, worker] in holders.iter() {
             giver.entry(rows).or_insert(worker);
         }
         giver
     })?;
-    if wanted.iter().any(|(rows, _)| !giver.contains_key(rows)) {
+    if page_rows.iter().any(|(rows, _)| !giver.contains_key(rows)) {
         return Ok(None);
     }
-    mine.retain(|rows, _| giver[rows] == me);
-    Ok(Some(mine))
+    own_fprints.retain(|rows, _| giver[rows] == own_index);
+    Ok(Some(own_fprints))
 }
 
 /// Judges the chunks on changed pages twice. Returns the current counts of these chunks, their
@@ -306,9 +309,9 @@ fn judge_twice(
     changes: &PageChanges,
     is_copy: &PageSet,
     settings: &OverlapSettings,
-    asked: &AskedChunks,
+    asked_chunks: &AskedChunks,
 ) -> (OverlapCounts, OverlapCounts, Vec<Page>) {
-    let (mut come, mut gone, mut recounted) = (OverlapCounts::default(), OverlapCounts::default(), Vec::new());
+    let (mut added, mut removed, mut recounted) = (OverlapCounts::default(), OverlapCounts::default(), Vec::new());
     let (mut boilerplate_now, mut boilerplate_before) = (0, 0);
     let (mut docs, mut scratch) = (Vec::new(), Vec::new());
     let mut verdict = |docs: &mut Vec<Page>, copies: &PageSet, counts: &mut OverlapCounts| {
@@ -320,7 +323,7 @@ fn judge_twice(
         verdict == ChunkVerdict::Counts
     };
     for chunk in rows.chunk_by(|x, y| x.key() == y.key()) {
-        if asked.is_boilerplate(&chunk[0]) {
+        if asked_chunks.is_boilerplate(&chunk[0]) {
             let rows_now = chunk.iter().filter(|row| changes.is_now(row.doc())).count() as u64;
             boilerplate_now += rows_now;
             boilerplate_before += chunk.len() as u64 - rows_now;
@@ -328,18 +331,18 @@ fn judge_twice(
         }
         docs.clear();
         docs.extend(chunk.iter().filter_map(|row| changes.page_before(row.doc())));
-        let did_count = verdict(&mut docs, &changes.was_copy, &mut gone);
+        let did_count = verdict(&mut docs, &changes.was_copy, &mut removed);
         docs.clear();
         docs.extend(chunk.iter().map(FPrintRow::doc).filter(|&page| changes.is_now(page)));
-        let counts = verdict(&mut docs, is_copy, &mut come);
+        let counts = verdict(&mut docs, is_copy, &mut added);
         if did_count != counts {
             let pages = chunk.iter().map(FPrintRow::doc).filter(|&page| changes.is_now(page));
             recounted.extend(pages.filter(|&page| !changes.is_changed.contains(page) && !is_copy.contains(page)));
         }
     }
-    come.add_template_rows(boilerplate_now);
-    gone.add_template_rows(boilerplate_before);
-    (come, gone, recounted)
+    added.add_template_rows(boilerplate_now);
+    removed.add_template_rows(boilerplate_before);
+    (added, removed, recounted)
 }
 
 /// Returns the counting chunks on recounted pages as runs of pages without exact copies. Counts
@@ -350,25 +353,25 @@ fn runs_of(
     is_copy: &PageSet,
     is_recounted: &PageSet,
     settings: &OverlapSettings,
-    asked: &AskedChunks,
+    asked_chunks: &AskedChunks,
     chunks: &mut [u32],
 ) -> Vec<u32> {
     let (mut runs, mut docs, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
-    for chunk in rows.chunk_by(|x, y| x.key() == y.key()).filter(|chunk| !asked.is_boilerplate(&chunk[0])) {
+    for chunk in rows.chunk_by(|x, y| x.key() == y.key()).filter(|chunk| !asked_chunks.is_boilerplate(&chunk[0])) {
         docs.clear();
         docs.extend(chunk.iter().map(FPrintRow::doc).filter(|&page| changes.is_now(page)));
         if judge(&docs, &changes.hosts, settings, &mut scratch) != ChunkVerdict::Counts {
             continue;
         }
         is_copy.leave_out(&mut docs);
-        let mut some = false;
+        let mut has_recounted = false;
         for &page in docs.iter().filter(|&&page| is_recounted.contains(page)) {
-            some = true;
+            has_recounted = true;
             if !chunks.is_empty() {
                 chunks[page] += 1;
             }
         }
-        if some && docs.len() > 1 {
+        if has_recounted && docs.len() > 1 {
             runs.extend(record(&docs));
         }
     }
@@ -379,8 +382,8 @@ fn runs_of(
 fn pairs_with<'a>(docs: &'a [Page], is_recounted: &'a PageSet) -> impl Iterator<Item = u64> + 'a {
     let recounted = docs.iter().filter(|&&page| is_recounted.contains(page));
     recounted.flat_map(move |&page| {
-        let others = docs.iter().filter(move |&&other| other > page || other < page && !is_recounted.contains(other));
-        others.map(move |&other| pair_key(page.min(other), page.max(other)))
+        let partners = docs.iter().filter(move |&&other| other > page || other < page && !is_recounted.contains(other));
+        partners.map(move |&other| pair_key(page.min(other), page.max(other)))
     })
 }
 
@@ -394,12 +397,12 @@ fn taken_over<'a>(
 ) -> Result<Vec<SimilarPair>> {
     let numbers =
         net.broadcast("numbers of pages before", stay.map(|row| [row.number_before.0, row.page.0]).collect())?;
-    let now = net.once_per_process(|| {
-        let mut now = vec![Page::NONE; numbers.iter().map(|row| row[0] as usize + 1).max().unwrap_or(0)];
-        numbers.iter().for_each(|&[before, page]| now[before as usize] = Page(page));
-        now
+    let current_pages = net.once_per_process(|| {
+        let mut pages_by_number = vec![Page::NONE; numbers.iter().map(|row| row[0] as usize + 1).max().unwrap_or(0)];
+        numbers.iter().for_each(|&[before, page]| pages_by_number[before as usize] = Page(page));
+        pages_by_number
     })?;
-    let number = |before: Page| now.get(before.index()).copied().filter(|&page| page != Page::NONE);
+    let number = |before: Page| current_pages.get(before.index()).copied().filter(|&page| page != Page::NONE);
     let stay = pairs.into_iter().filter_map(|pair| {
         let (a, b) = (number(pair.a)?, number(pair.b)?);
         Some(SimilarPair { a: a.min(b), b: a.max(b), ..pair })

@@ -30,9 +30,9 @@ pub struct OverlapWork {
     /// Number of pruning rounds.
     pub rounds: u32,
     /// Pairs that this worker sent to their owners, after the selection of candidates.
-    pub sent: u64,
+    pub pairs_sent: u64,
     /// Reason of the planner for its choice.
-    pub why: String,
+    pub reason: String,
     /// Number of bytes written to disk.
     pub spilled_bytes: u64,
     /// Stages with their seconds, by this worker's clock.

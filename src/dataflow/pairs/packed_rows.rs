@@ -12,7 +12,7 @@ use webtwin_core::overlap::rows::FPrintRow;
 use crate::shuffle::packed::{OpenRow, PackedRow, of_signed, signed};
 
 /// Maximum number of chunks of a group.
-const MOST: u64 = 14;
+const MAX_CHUNKS: u64 = 14;
 
 /// Stands for no more groups; fills the end of a packed row.
 const END: u64 = 15;
@@ -24,7 +24,7 @@ const fn key_groups<R: FPrintRow>() -> usize {
 
 /// A packed row that is being written for a worker.
 #[derive(Debug, Clone)]
-struct Open {
+struct OpenGroup {
     row: OpenRow,
     page: Page,
     /// Position of the number of chunks of the last group, and that number.
@@ -33,7 +33,7 @@ struct Open {
 
 /// Packs rows, given one by one, for their workers.
 #[derive(Debug)]
-pub(super) struct RowPacker(Vec<Option<Open>>);
+pub(super) struct RowPacker(Vec<Option<OpenGroup>>);
 
 impl RowPacker {
     /// Packs rows for `peers` workers.
@@ -49,7 +49,7 @@ impl RowPacker {
         if open.as_mut().is_some_and(|open| open.push(row)) {
             return;
         }
-        let mut next = Open { row: OpenRow::new(row.doc().0), page: row.doc(), group: (0, MOST) };
+        let mut next = OpenGroup { row: OpenRow::new(row.doc().0), page: row.doc(), group: (0, MAX_CHUNKS) };
         next.push(row);
         if let Some(full) = open.replace(next) {
             send(full.row.finish());
@@ -62,12 +62,12 @@ impl RowPacker {
     }
 }
 
-impl Open {
+impl OpenGroup {
     #[inline]
     fn push<R: FPrintRow>(&mut self, row: &R) -> bool {
         let groups = key_groups::<R>();
         let (place, chunks) = self.group;
-        if row.doc() == self.page && chunks < MOST {
+        if row.doc() == self.page && chunks < MAX_CHUNKS {
             if !self.row.has_room_for(groups) {
                 return false;
             }
@@ -91,11 +91,11 @@ impl Open {
     }
 }
 
-/// Calls `each` with the rows of a packed row.
+/// Calls `visit` with the rows of a packed row.
 ///
 /// # Errors
-/// The first error of `each`.
-pub(super) fn each_row<R: FPrintRow>(packed: &PackedRow, mut each: impl FnMut(R) -> Result<()>) -> Result<()> {
+/// The first error of `visit`.
+pub(super) fn each_row<R: FPrintRow>(packed: &PackedRow, mut visit: impl FnMut(R) -> Result<()>) -> Result<()> {
     let mut page = packed.first;
     let mut numbers = packed.numbers();
     while numbers.has_more() {
@@ -108,7 +108,7 @@ pub(super) fn each_row<R: FPrintRow>(packed: &PackedRow, mut each: impl FnMut(R)
             continue;
         }
         for _ in 0..chunks {
-            each(R::of_key(numbers.fixed(key_groups::<R>()) << (u64::BITS - R::KEY_BITS), Page(page)))?;
+            visit(R::of_key(numbers.fixed(key_groups::<R>()) << (u64::BITS - R::KEY_BITS), Page(page)))?;
         }
     }
     Ok(())
@@ -129,23 +129,23 @@ mod tests {
 
     use super::*;
 
-    fn packed_and_back<R: FPrintRow + std::fmt::Debug>(given: &[(u64, u32)], peers: usize) {
-        let mut rows: Vec<R> = given.iter().map(|&(fprint, page)| R::new(fprint, Page(page))).collect();
+    fn packed_and_back<R: FPrintRow + std::fmt::Debug>(values: &[(u64, u32)], peers: usize) {
+        let mut rows: Vec<R> = values.iter().map(|&(fprint, page)| R::new(fprint, Page(page))).collect();
         let to = |row: &R| (row.key() >> 50) as usize % peers;
-        let (mut packer, mut packed, mut found) = (RowPacker::new(peers), Vec::new(), Vec::new());
+        let (mut packer, mut packed, mut unpacked) = (RowPacker::new(peers), Vec::new(), Vec::new());
         rows.iter().for_each(|row| packer.push(to(row), row, |full| packed.push(full)));
         packer.finish(|last| packed.push(last));
         for packed in &packed {
             each_row(packed, |row: R| {
                 assert_eq!(to(&row), to(&first_row::<R>(packed)));
-                found.push(row);
+                unpacked.push(row);
                 Ok(())
             })
             .unwrap();
         }
-        found.sort_unstable();
+        unpacked.sort_unstable();
         rows.sort_unstable();
-        assert_eq!(found, rows);
+        assert_eq!(unpacked, rows);
     }
 
     proptest! {
@@ -154,10 +154,10 @@ mod tests {
             pages in prop::collection::vec((any::<u32>(), 0u64..40), 0..30), peers in 1usize..5
         ) {
             let chunks = |&(page, chunks): &(u32, u64)| (0..chunks).map(move |n| ((n + 1).wrapping_mul(0x0123_4567_89ab_cdef), page));
-            let mut given: Vec<(u64, u32)> = pages.iter().flat_map(chunks).collect();
-            given.push((u64::MAX, u32::MAX));
-            packed_and_back::<Row32>(&given, peers);
-            packed_and_back::<Row64>(&given, peers);
+            let mut values: Vec<(u64, u32)> = pages.iter().flat_map(chunks).collect();
+            values.push((u64::MAX, u32::MAX));
+            packed_and_back::<Row32>(&values, peers);
+            packed_and_back::<Row64>(&values, peers);
         }
     }
 }

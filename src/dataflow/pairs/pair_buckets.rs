@@ -16,17 +16,17 @@ use webtwin_core::overlap::count_pairs::{CountScratch, count, pair_key, smaller}
 use webtwin_spill::{MemoryPool, Partitions};
 
 /// Number of pairs that are always counted as a whole. Their memory is reserved.
-const LEAST_AT_ONCE: u64 = 1 << 19;
+const MIN_BATCH_PAIRS: u64 = 1 << 19;
 
 /// Number of pairs beyond which the division of a bucket costs less than cache misses in a larger
 /// one.
-const MOST_AT_ONCE: u64 = 1 << 21;
+const MAX_BATCH_PAIRS: u64 = 1 << 21;
 
 /// Bytes of a pair while it is counted.
-const COUNTED_BYTES: u64 = 28;
+const PAIR_BYTES: u64 = 28;
 
 /// Maximum number of parts of a bucket, as a power of two. The open blocks of the parts take 4 MiB.
-const MOST_PART_BITS: u32 = 6;
+const MAX_PART_BITS: u32 = 6;
 
 /// Range of pairs, numbered by [`pair_key`]: 2^`bits` pairs from `first`.
 #[derive(Debug, Clone, Copy)]
@@ -45,28 +45,28 @@ impl Keys {
 /// Counts the pairs of buckets, and emits those that occur often enough.
 pub(super) struct PairCounter<F> {
     /// Minimum number of occurrences.
-    least: u32,
+    min_shared: u32,
     /// Number of bits of a page number.
     page_bits: u32,
     /// Memory pool of the pairs.
     pool: MemoryPool,
     /// Minimum and maximum number of pairs that are counted as a whole, both powers of two.
-    together: [u64; 2],
+    batch_bounds: [u64; 2],
     bucket: Vec<u64>,
     scratch: CountScratch,
     /// Bytes of parts that were written to disk.
     pub(super) spilled_bytes: u64,
-    found: F,
+    emit: F,
 }
 
 impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
-    /// Creates a counter for pairs of `pages` pages within the pool. `found` is passed to
+    /// Creates a counter for pairs of `pages` pages within the pool. `emit` is passed to
     /// [`count`].
-    pub(super) fn new(least: u32, pages: usize, pool: MemoryPool, found: F) -> PairCounter<F> {
+    pub(super) fn new(min_shared: u32, pages: usize, pool: MemoryPool, emit: F) -> PairCounter<F> {
         let page_bits = pages.next_power_of_two().trailing_zeros();
-        let (together, spilled_bytes) = ([LEAST_AT_ONCE, MOST_AT_ONCE], 0);
+        let (batch_bounds, spilled_bytes) = ([MIN_BATCH_PAIRS, MAX_BATCH_PAIRS], 0);
         let (bucket, scratch) = Default::default();
-        PairCounter { least, page_bits, pool, together, bucket, scratch, spilled_bytes, found }
+        PairCounter { min_shared, page_bits, pool, batch_bounds, bucket, scratch, spilled_bytes, emit }
     }
 
     /// Takes the pairs of a bucket, whose smaller pages are `pages`, and counts them. They are
@@ -89,30 +89,30 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
     fn count_keys(&mut self, pairs: &mut Partitions<u64>, bucket: usize, keys: Keys, held_bytes: u64) -> Result<()> {
         let rows = pairs.rows_of(bucket);
         let held_bytes = held_bytes + pairs.held_bytes();
-        let together = self.together(self.pool.of_worker().saturating_sub(held_bytes));
-        if rows <= together {
+        let batch_rows = self.batch_rows(self.pool.of_worker().saturating_sub(held_bytes));
+        if rows <= batch_rows {
             pairs.take(bucket, &mut self.bucket)?;
-            count(&self.bucket, smaller(keys.first), keys.pages(), self.least, &mut self.scratch, &mut self.found);
+            count(&self.bucket, smaller(keys.first), keys.pages(), self.min_shared, &mut self.scratch, &mut self.emit);
             return Ok(());
         }
         if keys.bits == 0 {
             // All pairs of this part are the same pair.
             pairs.forget(bucket);
-            if rows >= u64::from(self.least) {
-                (self.found)(smaller(keys.first), Page(keys.first as u32), rows as u32);
+            if rows >= u64::from(self.min_shared) {
+                (self.emit)(smaller(keys.first), Page(keys.first as u32), rows as u32);
             }
             return Ok(());
         }
         // The partner of a page has no more bits than a page number.
-        let (bits, least) = if keys.bits > 32 { (keys.bits, 32) } else { (keys.bits.min(self.page_bits), 0) };
-        let part_bits = (bits - least).min((rows / together).ilog2() + 2).min(MOST_PART_BITS);
+        let (bits, min_bits) = if keys.bits > 32 { (keys.bits, 32) } else { (keys.bits.min(self.page_bits), 0) };
+        let part_bits = (bits - min_bits).min((rows / batch_rows).ilog2() + 2).min(MAX_PART_BITS);
         let left = bits - part_bits;
         self.release();
         let held_bytes = held_bytes - pairs.held_bytes_of(bucket);
         let allowed_bytes = self.pool.of_worker().saturating_sub(held_bytes);
         let mut parts = Partitions::new(1 << part_bits, &self.pool.limited(allowed_bytes));
-        pairs.drain(bucket, &mut self.bucket, |some| {
-            some.iter().try_for_each(|&pair| parts.push(((pair - keys.first) >> left) as usize, pair))
+        pairs.drain(bucket, &mut self.bucket, |piece| {
+            piece.iter().try_for_each(|&pair| parts.push(((pair - keys.first) >> left) as usize, pair))
         })?;
         for part in 0..parts.count() {
             let keys = Keys { first: keys.first + ((part as u64) << left), bits: left };
@@ -123,9 +123,9 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
     }
 
     /// Returns the number of pairs that are counted as a whole if `free_bytes` bytes are free.
-    fn together(&self, free_bytes: u64) -> u64 {
-        let [least, most] = self.together;
-        (1 << (free_bytes / COUNTED_BYTES).max(1).ilog2()).clamp(least, most)
+    fn batch_rows(&self, free_bytes: u64) -> u64 {
+        let [min_rows, max_rows] = self.batch_bounds;
+        (1 << (free_bytes / PAIR_BYTES).max(1).ilog2()).clamp(min_rows, max_rows)
     }
 }
 
@@ -136,22 +136,22 @@ mod tests {
     use super::*;
 
     /// Returns the pairs found among `pairs`, where `pages` are the smaller pages of the bucket.
-    fn found(
+    fn counted_pairs(
         pairs: &[u64],
         pages: Range<usize>,
-        least: u32,
-        together: u64,
+        min_shared: u32,
+        batch_rows: u64,
         allowed_bytes: u64,
     ) -> Vec<(Page, Page, u32)> {
         let pool = MemoryPool::default().limited(allowed_bytes);
         let mut buckets = Partitions::new(1, &pool);
         pairs.iter().try_for_each(|&pair| buckets.push(0, pair)).unwrap();
-        let mut found = Vec::new();
-        let mut counter = PairCounter::new(least, 1000, pool, |a, b, f| found.push((a, b, f)));
-        counter.together = [together.next_power_of_two(); 2];
+        let mut pair_counts = Vec::new();
+        let mut counter = PairCounter::new(min_shared, 1000, pool, |a, b, f| pair_counts.push((a, b, f)));
+        counter.batch_bounds = [batch_rows.next_power_of_two(); 2];
         counter.count(&mut buckets, 0, pages).unwrap();
         assert_eq!((buckets.rows(), buckets.held_bytes()), (0, 0));
-        found
+        pair_counts
     }
 
     proptest! {
@@ -162,10 +162,10 @@ mod tests {
             pages in 10usize..20, least in 0u32..6, together in 1u64..500,
         ) {
             let keys: Vec<u64> = pairs.iter().map(|&(a, b)| pair_key(Page(first + a), Page(first + 20 + b * b / 2))).collect();
-            let mut at_once_found = Vec::new();
-            count(&keys, Page(first), pages, least, &mut CountScratch::default(), |a, b, f| at_once_found.push((a, b, f)));
+            let mut counted_as_whole = Vec::new();
+            count(&keys, Page(first), pages, least, &mut CountScratch::default(), |a, b, f| counted_as_whole.push((a, b, f)));
             let start = first as usize;
-            prop_assert_eq!(found(&keys, start..start + pages, least, together, u64::MAX), at_once_found);
+            prop_assert_eq!(counted_pairs(&keys, start..start + pages, least, together, u64::MAX), counted_as_whole);
         }
     }
 
@@ -178,10 +178,14 @@ mod tests {
             _ => pair_key(Page((at % 7) as u32), Page((at * 7 % 800) as u32 + 10)),
         };
         let keys: Vec<u64> = (0..600_000).map(key).collect();
-        let all = found(&keys, 0..8, 2, 1 << 20, u64::MAX);
-        assert!(all.contains(&(Page(3), Page(5), 200_000)));
-        for (together, allowed_bytes) in [(1 << 16, u64::MAX), (1 << 10, u64::MAX), (1 << 16, 1 << 20), (1 << 10, 0)] {
-            assert!(found(&keys, 0..8, 2, together, allowed_bytes) == all, "{together} {allowed_bytes}");
+        let expected = counted_pairs(&keys, 0..8, 2, 1 << 20, u64::MAX);
+        assert!(expected.contains(&(Page(3), Page(5), 200_000)));
+        for (batch_rows, allowed_bytes) in [(1 << 16, u64::MAX), (1 << 10, u64::MAX), (1 << 16, 1 << 20), (1 << 10, 0)]
+        {
+            assert!(
+                counted_pairs(&keys, 0..8, 2, batch_rows, allowed_bytes) == expected,
+                "{batch_rows} {allowed_bytes}"
+            );
         }
         // Moved pairs take the place of the originals, so everything fits where the bucket did.
         let pool = |bytes| MemoryPool::default().limited(bytes);
@@ -189,7 +193,7 @@ mod tests {
             let mut buckets = Partitions::new(1, &pool(5_000_000));
             keys.iter().try_for_each(|&pair| buckets.push(0, pair)).unwrap();
             let mut counter = PairCounter::new(2, 1000, pool(allowed_bytes), |_, _, _| {});
-            counter.together = [1 << 16; 2];
+            counter.batch_bounds = [1 << 16; 2];
             counter.count(&mut buckets, 0, 0..8).unwrap();
             assert_eq!((counter.spilled_bytes > 0, buckets.spilled_bytes()), (spills, 0));
         }
@@ -198,7 +202,10 @@ mod tests {
     #[test]
     fn more_free_memory_allows_larger_batches() {
         let counter = PairCounter::new(1, 1, MemoryPool::default().limited(0), |_, _, _| {});
-        let of = |bytes| counter.together(bytes);
-        assert_eq!([0, 20 << 20, 28 << 20, 50 << 20, u64::MAX].map(of), [1 << 19, 1 << 19, 1 << 20, 1 << 20, 1 << 21]);
+        let batch_of = |bytes| counter.batch_rows(bytes);
+        assert_eq!(
+            [0, 20 << 20, 28 << 20, 50 << 20, u64::MAX].map(batch_of),
+            [1 << 19, 1 << 19, 1 << 20, 1 << 20, 1 << 21]
+        );
     }
 }

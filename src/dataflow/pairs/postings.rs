@@ -92,14 +92,14 @@ impl AskedChunks {
     ) -> Result<AskedChunks> {
         let boilerplate = match settings.template_pages {
             0 => Arc::default(),
-            few => {
-                let mine = unchanged_boilerplate(local_pages, changes, few, fprints)?;
-                let all = net.broadcast("boilerplate that stays", mine)?;
-                net.once_per_process(|| all.iter().copied().collect::<Hashes>())?
+            max_pages => {
+                let own_boilerplate = unchanged_boilerplate(local_pages, changes, max_pages, fprints)?;
+                let shared_boilerplate = net.broadcast("boilerplate that stays", own_boilerplate)?;
+                net.once_per_process(|| shared_boilerplate.iter().copied().collect::<Hashes>())?
             }
         };
-        let rest = || fprints.iter().filter(|&&fprint| !boilerplate.contains(&key(fprint)));
-        let chunks = net.once_per_process(|| Sieve::new(rest().count(), rest()))?;
+        let remaining = || fprints.iter().filter(|&&fprint| !boilerplate.contains(&key(fprint)));
+        let chunks = net.once_per_process(|| Sieve::new(remaining().count(), remaining()))?;
         Ok(AskedChunks { chunks, boilerplate })
     }
 
@@ -121,20 +121,20 @@ impl AskedChunks {
     }
 }
 
-/// Returns keys of chunks that are on more than `few` unchanged pages of one host, so that they
-/// were and are boilerplate. Only chunks for which this worker's own pages show it are found, and
-/// not all of these.
+/// Returns keys of chunks that are on more than `max_pages` unchanged pages of one host, so that
+/// they were and are boilerplate. Only chunks for which this worker's own pages show it are found,
+/// and not all of these.
 fn unchanged_boilerplate(
     local_pages: &WorkerPages,
     changes: &PageChanges,
-    few: u32,
+    max_pages: u32,
     fprints: &[FPrint],
 ) -> Result<Vec<u64>> {
     let mut open = Sieve::new(fprints.len(), fprints.iter());
     // Number of unchanged pages of a host with a chunk, or less: if two chunks share a slot, each
     // decrements the count of the other.
     let mut counts = vec![(FPrint::default(), HostId::default(), 0u32); 1 << COUNTS_BITS];
-    let (mut lists, mut found) = (local_pages.fprints.reader(), Vec::new());
+    let (mut lists, mut boilerplate) = (local_pages.fprints.reader(), Vec::new());
     for (slot, page) in local_pages.kept().filter(|&(_, page)| !changes.is_changed.contains(page)) {
         let host = changes.hosts[page];
         for &fprint in lists.get(slot)? {
@@ -142,21 +142,21 @@ fn unchanged_boilerplate(
                 continue;
             }
             let place = splitmix64(fprint ^ u64::from(host) << 32) >> (64 - COUNTS_BITS);
-            let (of, on, count) = &mut counts[place as usize];
-            if (*of, *on) == (fprint, host) {
+            let (current_fprint, current_host, count) = &mut counts[place as usize];
+            if (*current_fprint, *current_host) == (fprint, host) {
                 *count += 1;
-                if *count > few {
-                    found.push(key(fprint));
+                if *count > max_pages {
+                    boilerplate.push(key(fprint));
                     open.remove(fprint);
                 }
             } else if *count == 0 {
-                (*of, *on, *count) = (fprint, host, 1);
+                (*current_fprint, *current_host, *count) = (fprint, host, 1);
             } else {
                 *count -= 1;
             }
         }
     }
-    Ok(found)
+    Ok(boilerplate)
 }
 
 /// Sends all previous and current rows of chunks for which `is_asked` returns true to their owners.
@@ -169,45 +169,46 @@ pub(super) fn postings(
     rows_before: &BTreeMap<u64, Vec<FPrint>>,
 ) -> Result<Vec<Row64>> {
     let (mut slots, mut fprints_of) = (local_pages.kept(), local_pages.fprints.reader());
-    let with = |rows: u64| {
-        let from = changes.wanted.partition_point(|row| row.0 < rows);
-        changes.wanted[from..].iter().take_while(move |row| row.0 == rows).map(|row| row.1)
+    let pages_with = |rows: u64| {
+        let from = changes.page_rows.partition_point(|row| row.0 < rows);
+        changes.page_rows[from..].iter().take_while(move |row| row.0 == rows).map(|row| row.1)
     };
-    let mut before = rows_before.iter().flat_map(|(&rows, fprints)| with(rows).map(move |page| (fprints, page)));
+    let mut previous_rows =
+        rows_before.iter().flat_map(|(&rows, fprints)| pages_with(rows).map(move |page| (fprints, page)));
     let source = |send: &mut dyn FnMut(Row64)| {
-        let mut inspected = 0;
+        let mut inspected_rows = 0;
         for (slot, page) in slots.by_ref() {
             let fprints = fprints_of.get(slot)?;
-            let asked = fprints.iter().filter(|&&fprint| is_asked(page, fprint));
-            asked.for_each(|&fprint| send(Row64::new(fprint, page)));
-            inspected += fprints.len();
-            if inspected >= BATCH {
+            let asked_fprints = fprints.iter().filter(|&&fprint| is_asked(page, fprint));
+            asked_fprints.for_each(|&fprint| send(Row64::new(fprint, page)));
+            inspected_rows += fprints.len();
+            if inspected_rows >= BATCH {
                 return Ok(true);
             }
         }
-        for (fprints, page) in before.by_ref() {
+        for (fprints, page) in previous_rows.by_ref() {
             // Previous rows have page numbers beyond all current ones, so that both fit into one
             // list.
             let page = Page::from_index(changes.hosts.len() + page.index());
             fprints.iter().for_each(|&fprint| send(Row64::new(fprint, page)));
-            inspected += fprints.len();
-            if inspected >= BATCH {
+            inspected_rows += fprints.len();
+            if inspected_rows >= BATCH {
                 return Ok(true);
             }
         }
         Ok(false)
     };
     let shares = KeyShares::new(net.peers(), 0);
-    let mut arrived = Vec::new();
+    let mut received_rows = Vec::new();
     net.exchange_from(
         "rows of chunks on changed pages",
         source,
         |row| shares.owner(row.key()),
         |rows: &[Row64]| {
-            arrived.extend_from_slice(rows);
+            received_rows.extend_from_slice(rows);
             Ok(())
         },
     )?;
-    sort_bucket(&mut arrived, &mut Vec::new(), shares);
-    Ok(arrived)
+    sort_bucket(&mut received_rows, &mut Vec::new(), shares);
+    Ok(received_rows)
 }

@@ -77,10 +77,10 @@ pub fn similar_pairs(
 ) -> Result<SignaturePairs> {
     let settings = &job.signatures;
     let dims = settings.vectors.dims as usize;
-    let held = 64 * dims as u64 * crawl.pages.len() as u64;
-    check_bytes_against_bound(net, "pages and their signatures", held, job.effort.memory_bytes)?;
+    let held_bytes = 64 * dims as u64 * crawl.pages.len() as u64;
+    check_bytes_against_bound(net, "pages and their signatures", held_bytes, job.effort.memory_bytes)?;
     let rp = random_projections(net, crawl, dims)?;
-    let signed: Vec<bool> = crawl.pages.map(|page| !page.rest().projected.is_empty()).collect::<Result<_>>()?;
+    let signed: Vec<bool> = crawl.pages.map(|page| !page.rare_fields().projected.is_empty()).collect::<Result<_>>()?;
     let hm = hyperlink_map(net, &crawl.directory, &rp, &signed, links, &settings.vectors)?;
     let directory = crawl.directory.clone();
     let mut copies = net.exchange("copies", exact::copies_of(exact_pairs)?, |&copy| directory.owner(copy))?;
@@ -92,14 +92,14 @@ pub fn similar_pairs(
     for (at, page) in directory.owned(net.index()).enumerate().filter(|row| signed[row.0]) {
         signatures += 1;
         if copies.binary_search(&page).is_err() {
-            let own = at * dims..(at + 1) * dims;
+            let components = at * dims..(at + 1) * dims;
             point.clear();
-            point.extend(rp[own.clone()].iter().chain(&hm[own]));
+            point.extend(rp[components.clone()].iter().chain(&hm[components]));
             points.push(&point);
             pages.push(page);
         }
     }
-    let joined = pages.len() as u64;
+    let joined_pages = pages.len() as u64;
     let (pairs, collisions) = collide(net, points, pages, settings)?;
     let mut pairs = net.exchange("signature pairs", pairs, |pair| directory.owner(pair.a))?;
     pairs.sort_unstable();
@@ -108,15 +108,15 @@ pub fn similar_pairs(
         let resemblance = |pair: &SimilarPair| (BILLIONTHS - pair.value, BILLIONTHS);
         keep_mutual_best(net, &mut pairs, &directory.hosts, &*directory, resemblance)?;
     }
-    let [signatures, joined, collisions, left] =
-        net.all_sum("counts of signatures", [signatures, joined, collisions, pairs.len() as u64])?;
-    let counts = SignatureCounts { signatures, joined, collisions, guarded: collisions - left };
-    let own: Vec<Page> = directory.owned(net.index()).collect();
-    let signed: Vec<usize> = (0..own.len()).filter(|&at| signed[at]).collect();
-    let partition = |at: usize| directory.partition(own[at]);
+    let [signatures, joined_pages, collisions, left] =
+        net.all_sum("counts of signatures", [signatures, joined_pages, collisions, pairs.len() as u64])?;
+    let counts = SignatureCounts { signatures, joined: joined_pages, collisions, guarded: collisions - left };
+    let own_pages: Vec<Page> = directory.owned(net.index()).collect();
+    let signed: Vec<usize> = (0..own_pages.len()).filter(|&at| signed[at]).collect();
+    let partition = |at: usize| directory.partition(own_pages[at]);
     let runs = signed.chunk_by(|&x, &y| partition(x) == partition(y));
     let doc_ids = directory.doc_ids()?;
-    let table = |rows: &[usize]| table(&doc_ids, &own, rows, &rp, &hm, dims);
+    let table = |rows: &[usize]| table(&doc_ids, &own_pages, rows, &rp, &hm, dims);
     let mut parts: Vec<TablePart> =
         runs.map(|rows| TablePart { name: TABLE, partition: partition(rows[0]), rows: table(rows) }).collect();
     if counts.signatures == 0 && net.index() == 0 {
@@ -128,22 +128,22 @@ pub fn similar_pairs(
 /// Returns the RP signatures of this worker's pages, one after the other; 0 for pages without a
 /// signature.
 fn random_projections(net: &mut Net<'_>, crawl: &Crawl, dims: usize) -> Result<Vec<u64>> {
-    let mut mine = ComponentBounds::default();
-    crawl.pages.each(|page| {
-        let projected = page.rest().projected;
+    let mut own_bounds = ComponentBounds::default();
+    crawl.pages.for_each(|page| {
+        let projected = page.rare_fields().projected;
         if !projected.is_empty() {
-            mine.extend(&projected);
+            own_bounds.extend(&projected);
         }
     })?;
-    let bounds = net.all_reduce("bounds of projections", mine, |mut bounds, other| {
+    let bounds = net.all_reduce("bounds of projections", own_bounds, |mut bounds, other| {
         bounds.join(other);
         bounds
     })?;
     let mut rp = vec![0; crawl.pages.len() * dims];
-    let mut of_pages = rp.chunks_mut(dims);
-    crawl.pages.each(|page| {
-        let own = of_pages.next().expect("a signature for each page");
-        own.iter_mut().zip(bounds.signature(&page.rest().projected)).for_each(|(own, part)| *own = part);
+    let mut page_components = rp.chunks_mut(dims);
+    crawl.pages.for_each(|page| {
+        let signature = page_components.next().expect("a signature for each page");
+        signature.iter_mut().zip(bounds.signature(&page.rare_fields().projected)).for_each(|(own, part)| *own = part);
     })?;
     Ok(rp)
 }
@@ -159,11 +159,12 @@ fn collide(
     let dims = settings.vectors.dims as usize;
     let mut tolerance = vec![parts(settings.rp_tolerance); dims];
     tolerance.resize(2 * dims, parts(settings.hm_tolerance));
-    let (me, peers) = (net.index(), net.peers());
-    let each = (points.len() * peers).div_ceil(SAMPLE).max(1);
-    let mine: Vec<Vec<u64>> = (0..points.len()).step_by(each).map(|at| points.get(at as u32).to_vec()).collect();
+    let (own_index, peers) = (net.index(), net.peers());
+    let sample_step = (points.len() * peers).div_ceil(SAMPLE).max(1);
+    let own_sample: Vec<Vec<u64>> =
+        (0..points.len()).step_by(sample_step).map(|at| points.get(at as u32).to_vec()).collect();
     let mut sample = Points::new(2 * dims);
-    net.all_gather("sample of signatures", mine)?.iter().flatten().for_each(|point| sample.push(point));
+    net.all_gather("sample of signatures", own_sample)?.iter().flatten().for_each(|point| sample.push(point));
     let slabs = Slabs::new(&sample, &tolerance, peers);
 
     let rows = pages.iter().zip(0..).flat_map(|(&page, at)| {
@@ -175,28 +176,29 @@ fn collide(
     drop((points, pages));
     // Points of this worker's own slab come first, then visitors: each pair is found once, at the
     // home of its lower point.
-    rows.sort_unstable_by_key(|(page, point)| (slabs.home(point) != me, *page));
-    let home = rows.partition_point(|(_, point)| slabs.home(point) == me);
-    let mut here = Points::new(2 * dims);
-    rows.iter().for_each(|(_, point)| here.push(point));
+    rows.sort_unstable_by_key(|(page, point)| (slabs.home(point) != own_index, *page));
+    let home = rows.partition_point(|(_, point)| slabs.home(point) == own_index);
+    let mut local_points = Points::new(2 * dims);
+    rows.iter().for_each(|(_, point)| local_points.push(point));
     let pages: Vec<Page> = rows.into_iter().map(|row| row.0).collect();
 
     let (mut pairs, mut count) = (Vec::new(), 0);
-    collisions(&here, home, &tolerance, |block| {
+    collisions(&local_points, home, &tolerance, |block| {
         count += block.count();
         if count <= settings.max_pairs {
-            block.each(|x, y| {
-                let value = distance(&here.get(x)[..dims], &here.get(y)[..dims]) / (ONE / u64::from(BILLIONTHS));
+            block.for_each_pair(|x, y| {
+                let value = distance(&local_points.get(x)[..dims], &local_points.get(y)[..dims])
+                    / (ONE / u64::from(BILLIONTHS));
                 let (x, y) = (pages[x as usize], pages[y as usize]);
                 pairs.push(SimilarPair { a: x.min(y), b: x.max(y), value: value as u32 });
             });
         }
     });
-    let [all] = net.all_sum("collisions", [count])?;
-    if all > settings.max_pairs {
+    let [total_collisions] = net.all_sum("collisions", [count])?;
+    if total_collisions > settings.max_pairs {
         return Err(Error::TooManyPairs {
             what: "pairs of pages collide".into(),
-            found: all,
+            found: total_collisions,
             pair_bytes: 60,
             limit: format!("signatures.max_pairs allows {}", settings.max_pairs),
             remedy: "smaller signatures.rp_tolerance and signatures.hm_tolerance make fewer pairs".into(),
@@ -209,8 +211,8 @@ fn collide(
 const BILLIONTHS: u32 = 1_000_000_000;
 
 /// Returns the rows of the pages at the given indices.
-fn table(doc_ids: &[DocId], own: &[Page], rows: &[usize], rp: &[u64], hm: &[u64], dims: usize) -> Table {
-    let ids = rows.iter().map(|&at| doc_ids[own[at]]).collect();
+fn table(doc_ids: &[DocId], own_pages: &[Page], rows: &[usize], rp: &[u64], hm: &[u64], dims: usize) -> Table {
+    let ids = rows.iter().map(|&at| doc_ids[own_pages[at]]).collect();
     let mut columns = vec![("doc_id".to_string(), TableColumn::Id(ids))];
     for (name, values) in [("rp", rp), ("hm", hm)] {
         columns.extend((0..dims).map(|dim| {

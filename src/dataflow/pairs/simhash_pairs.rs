@@ -103,7 +103,7 @@ pub fn similar_pairs(
     rows.sort_unstable_by_key(|row| (row.simhash(), row.doc));
     let mut pairs = Vec::new();
     let groups = group(&rows, &directory.hosts, &mut pairs);
-    let in_groups = pairs.len() as u64;
+    let group_pairs = pairs.len() as u64;
 
     let numbers = numbers(net, &groups)?;
     let first = numbers.firsts[net.index()];
@@ -115,23 +115,23 @@ pub fn similar_pairs(
     let mut spoken_for = net.exchange("pages of groups", spoken_for, |row| numbers.owner(row.x))?;
     spoken_for.sort_unstable();
     // Both groups must select a page of the other one. A group that does not has no row.
-    let both = spoken_for.chunk_by(|one, other| (one.x, one.y) == (other.x, other.y)).filter(|rows| rows.len() == 2);
-    pairs.extend(both.map(|rows| pair(rows[0].page, rows[1].page, rows[0].distance)));
+    let agreed = spoken_for.chunk_by(|one, other| (one.x, one.y) == (other.x, other.y)).filter(|rows| rows.len() == 2);
+    pairs.extend(agreed.map(|rows| pair(rows[0].page, rows[1].page, rows[0].distance)));
     pairs.sort_unstable();
 
-    let mine = [rows.len() as u64, near.len() as u64, pairs.len() as u64, in_groups];
-    let [simhashes, near, similar, in_groups] = net.all_sum("near simhashes", mine)?;
+    let own_counts = [rows.len() as u64, near.len() as u64, pairs.len() as u64, group_pairs];
+    let [simhashes, near, similar, group_pairs] = net.all_sum("near simhashes", own_counts)?;
     let distinct = u64::from(numbers.firsts[net.peers()]);
-    Ok((pairs, SimhashCounts { simhashes, distinct, near, guarded: near - (similar - in_groups), similar }))
+    Ok((pairs, SimhashCounts { simhashes, distinct, near, guarded: near - (similar - group_pairs), similar }))
 }
 
 /// Numbers the groups of all workers, those of worker 0 first.
 fn numbers(net: &mut Net<'_>, groups: &SimhashGroups) -> Result<Numbers> {
     let counts: Vec<u64> = net.all_gather("distinct simhashes", groups.simhashes.len() as u64)?;
-    let all: u64 = counts.iter().sum();
-    if u32::try_from(all).is_err() {
-        let what = "distinct simhashes to join with themselves".into();
-        return Err(Error::TooManyRows { what, found: all, allowed: u64::from(u32::MAX) });
+    let total: u64 = counts.iter().sum();
+    if u32::try_from(total).is_err() {
+        let content = "distinct simhashes to join with themselves".into();
+        return Err(Error::TooManyRows { what: content, found: total, allowed: u64::from(u32::MAX) });
     }
     let mut firsts = vec![0];
     counts.iter().for_each(|count| firsts.push(firsts[firsts.len() - 1] + *count as u32));
@@ -147,18 +147,18 @@ fn views(
     near: &[NearRuns],
     guard: Guard,
 ) -> Result<Vec<View>> {
-    let asked = near.iter().flat_map(|near| {
+    let requests = near.iter().flat_map(|near| {
         let (x, y) = (near.x.first, near.y.first);
         [[x, y, near.distance], [y, x, near.distance]]
     });
-    let asked = net.exchange("near simhashes", asked, |row| numbers.owner(row[1]))?;
+    let received = net.exchange("near simhashes", requests, |row| numbers.owner(row[1]))?;
     let first = numbers.firsts[net.index()];
-    let seen = asked.iter().flat_map(|&[from, to, distance]| {
+    let views_back = received.iter().flat_map(|&[from, to, distance]| {
         let smallest = [HostGroup { host: HostId(0), page: groups.smallest(to - first) }];
         let faces = if guard == Guard::None { smallest.to_vec() } else { groups.faces(to - first).to_vec() };
         faces.into_iter().map(move |HostGroup { host, page }| View { from, to, distance, host, page })
     });
-    let mut views = net.exchange("views of groups", seen, |view| numbers.owner(view.from))?;
+    let mut views = net.exchange("views of groups", views_back, |view| numbers.owner(view.from))?;
     views.sort_unstable();
     Ok(views)
 }
@@ -169,18 +169,18 @@ fn spoken_for_pages(groups: &SimhashGroups, first: u32, views: &[View], guard: G
     let mut message = Vec::new();
     for views in views.chunk_by(|x, y| x.from == y.from) {
         let from = views[0].from;
-        let others: Vec<&[View]> = views.chunk_by(|x, y| x.to == y.to).collect();
-        let faces: Vec<Vec<HostGroup>> = others
+        let neighbours: Vec<&[View]> = views.chunk_by(|x, y| x.to == y.to).collect();
+        let faces: Vec<Vec<HostGroup>> = neighbours
             .iter()
             .map(|other| other.iter().map(|view| HostGroup { host: view.host, page: view.page }).collect())
             .collect();
         let near: Vec<(u32, &[HostGroup])> =
-            others.iter().zip(&faces).map(|(other, faces)| (other[0].distance, &faces[..])).collect();
+            neighbours.iter().zip(&faces).map(|(other, faces)| (other[0].distance, &faces[..])).collect();
         let pages = match guard {
             Guard::None => near.iter().map(|(_, faces)| Some(faces[0].page)).collect(),
             _ => spoken_for(groups, from - first, &near),
         };
-        message.extend(others.iter().zip(pages).filter_map(|(other, page)| {
+        message.extend(neighbours.iter().zip(pages).filter_map(|(other, page)| {
             let (to, distance) = (other[0].to, other[0].distance);
             Some(SpokenFor { x: from.min(to), y: from.max(to), distance, page: page? })
         }));

@@ -67,25 +67,25 @@ impl SimilarPages {
     ) -> Result<SimilarPages> {
         let mut similar = SimilarPages::default();
         similar.pairs.put(PairKind::Exact, exact);
-        let by = run.job.similar.by;
-        if matches!(by, Measure::Overlap | Measure::Both) {
+        let measure = run.job.similar.by;
+        if matches!(measure, Measure::Overlap | Measure::Both) {
             similar.views(run, web)?;
             similar.by_overlap(run, web)?;
         }
-        if let Some(earlier) = run.earlier.as_mut() {
-            let pairs = std::mem::take(&mut earlier.pairs);
+        if let Some(earlier_pairs) = run.earlier_pairs.as_mut() {
+            let pairs = std::mem::take(&mut earlier_pairs.pairs);
             similar.by_batch(run, web, &pairs)?;
-        } else if matches!(by, Measure::Hamming | Measure::Both) {
+        } else if matches!(measure, Measure::Hamming | Measure::Both) {
             similar.by_hamming(run, web)?;
         }
-        if by == Measure::Signatures {
+        if measure == Measure::Signatures {
             similar.by_signatures(run, web)?;
         }
-        if by == Measure::Minhash {
+        if measure == Measure::Minhash {
             similar.by_minhash(run, web)?;
         }
         if !run.job.pairs.from.is_empty() {
-            similar.given(run, web)?;
+            similar.by_given_pairs(run, web)?;
         }
         if run.job.output.fprint_docid {
             let (partitions, bits) = (run.partitions, run.job.chunks.bits);
@@ -94,17 +94,17 @@ impl SimilarPages {
         Ok(similar)
     }
 
-    fn put(&mut self, run: &WorkerRun<'_, '_>, kind: PairKind, found: Vec<SimilarPair>) -> Result<()> {
-        self.pairs.put(kind, run.spill_column(found)?);
+    fn put(&mut self, run: &WorkerRun<'_, '_>, kind: PairKind, similar_pairs: Vec<SimilarPair>) -> Result<()> {
+        self.pairs.put(kind, run.spill_column(similar_pairs)?);
         Ok(())
     }
 
     /// Finds views of one page, placeholders and declared copies.
     fn views(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb) -> Result<()> {
-        let found = run.recorded(web, VIEWS, |run| views::views(run.net, run.local_pages, &web.crawl, run.job))?;
-        (self.originals, self.counts.views) = (found.originals, found.counts);
-        for (kind, of_kind) in views::KINDS.into_iter().zip(found.pairs) {
-            self.put(run, kind, of_kind)?;
+        let result = run.recorded(web, VIEWS, |run| views::views(run.net, run.local_pages, &web.crawl, run.job))?;
+        (self.originals, self.counts.views) = (result.originals, result.counts);
+        for (kind, kind_pairs) in views::KINDS.into_iter().zip(result.pairs) {
+            self.put(run, kind, kind_pairs)?;
         }
         Ok(())
     }
@@ -120,42 +120,42 @@ impl SimilarPages {
         };
         let notify = |what| drop(resume.map(|resume| resume.pairs.set(what)));
         let shares = resume.and_then(|resume| resume.store.shares());
-        let before =
+        let prior_run =
             shares.map(|shares| PriorRun { shares, each_page: &each_page, notify: &notify, max_change: MAX_CHANGE });
         let exact = self.pairs.column(PairKind::Exact);
-        let found;
-        (found, self.weak, self.counts.overlap) = run.recorded(web, OVERLAP, |run| {
-            overlap::similar_pairs(run.net, run.local_pages, &web.crawl, exact, &web.links, job, before.as_ref())
+        let similar_pairs;
+        (similar_pairs, self.weak, self.counts.overlap) = run.recorded(web, OVERLAP, |run| {
+            overlap::similar_pairs(run.net, run.local_pages, &web.crawl, exact, &web.links, job, prior_run.as_ref())
         })?;
-        self.put(run, PairKind::Overlap, found)
+        self.put(run, PairKind::Overlap, similar_pairs)
     }
 
     /// Finds pairs of pages whose simhashes are within k bits of each other (\[MJS07\] section 3).
     fn by_hamming(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb) -> Result<()> {
         let exact = self.pairs.column(PairKind::Exact);
-        let found;
-        (found, self.counts.hamming) = run
+        let similar_pairs;
+        (similar_pairs, self.counts.hamming) = run
             .recorded(web, HAMMING, |run| simhash_pairs::similar_pairs(run.net, &web.crawl, exact, &run.job.hamming))?;
-        self.put(run, PairKind::Hamming, found)
+        self.put(run, PairKind::Hamming, similar_pairs)
     }
 
     /// Looks up the pairs of a page of earlier crawls and a page of the new crawl whose simhashes
     /// are within k bits of each other (\[MJS07\] section 3.3).
     fn by_batch(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb, near: &SpillColumn<NearPair>) -> Result<()> {
-        let (mut found, counts) = run.step(web, HAMMING, |run| {
-            let (about, guard) = (near.len() as u64, run.job.hamming.guard);
+        let (mut similar_pairs, counts) = run.step(web, HAMMING, |run| {
+            let (expected_rows, guard) = (near.len() as u64, run.job.hamming.guard);
             // Given values are higher for more similar pages, while distances are lower.
-            let alike =
+            let page_pairs =
                 near.rows().map_ok(|NearPair { a, b, distance }| GivenPair { a, b, value: u64::BITS - distance });
-            given::similar_pairs(run.net, &web.crawl, guard, about, alike)
+            given::similar_pairs(run.net, &web.crawl, guard, expected_rows, page_pairs)
         })?;
-        found.retain_mut(|pair| {
+        similar_pairs.retain_mut(|pair| {
             pair.value = u64::BITS - pair.value;
             true
         })?;
         let (near, guarded) = (counts.similar, counts.guarded);
         self.counts.hamming = SimhashCounts { near, guarded, similar: near - guarded, ..self.counts.hamming };
-        self.pairs.put(PairKind::Hamming, found);
+        self.pairs.put(PairKind::Hamming, similar_pairs);
         Ok(())
     }
 
@@ -163,34 +163,34 @@ impl SimilarPages {
     /// (\[DDGMP03\] section 2).
     fn by_signatures(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb) -> Result<()> {
         let exact = self.pairs.column(PairKind::Exact);
-        let (found, parts): (_, Vec<(u64, Table)>);
-        (found, self.counts.signatures, parts) = run.recorded(web, SIGNATURES, |run| {
-            let found = signatures::similar_pairs(run.net, &web.crawl, &web.links, exact, run.job)?;
-            let parts = found.parts.into_iter().map(|part| (part.partition as u64, part.rows)).collect();
-            Ok((found.pairs, found.counts, parts))
+        let (similar_pairs, parts): (_, Vec<(u64, Table)>);
+        (similar_pairs, self.counts.signatures, parts) = run.recorded(web, SIGNATURES, |run| {
+            let result = signatures::similar_pairs(run.net, &web.crawl, &web.links, exact, run.job)?;
+            let parts = result.parts.into_iter().map(|part| (part.partition as u64, part.rows)).collect();
+            Ok((result.pairs, result.counts, parts))
         })?;
         let part = |(partition, rows)| TablePart { name: signatures::TABLE, partition: partition as usize, rows };
         self.parts.extend(parts.into_iter().map(part));
-        self.put(run, PairKind::Signatures, found)
+        self.put(run, PairKind::Signatures, similar_pairs)
     }
 
     /// Finds pairs of pages whose sets of shingles resemble each other.
     fn by_minhash(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb) -> Result<()> {
         let exact = self.pairs.column(PairKind::Exact);
-        let found;
-        (found, self.counts.minhash) = run.recorded(web, MINHASH, |run| {
+        let similar_pairs;
+        (similar_pairs, self.counts.minhash) = run.recorded(web, MINHASH, |run| {
             minhash_pairs::similar_pairs(run.net, run.local_pages, &web.crawl, exact, &web.links, run.job)
         })?;
         run.local_pages.sets = None;
-        self.put(run, PairKind::Minhash, found)
+        self.put(run, PairKind::Minhash, similar_pairs)
     }
 
     /// Reads pairs that another program has found.
-    fn given(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb) -> Result<()> {
-        let found: SpillColumn<SimilarPair>;
-        (found, self.counts.given) =
+    fn by_given_pairs(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb) -> Result<()> {
+        let similar_pairs: SpillColumn<SimilarPair>;
+        (similar_pairs, self.counts.given) =
             run.recorded(web, GIVEN, |run| given_tables::similar_pairs(run.net, &web.crawl, run.job))?;
-        self.pairs.put(PairKind::Given, found.onto(&run.net.memory)?);
+        self.pairs.put(PairKind::Given, similar_pairs.onto(&run.net.memory)?);
         Ok(())
     }
 }

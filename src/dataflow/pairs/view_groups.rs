@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::reading::capture_rows::CaptureRow;
 use crate::reading::captures::path;
 use webtwin_base::ids::{DocId, FPrint, HostId, Page, splitmix64};
-use webtwin_core::overlap::views::LEAST_PLACEHOLDERS;
+use webtwin_core::overlap::views::MIN_PLACEHOLDERS;
 
 /// Page with its text and a key that may group it with other pages, in 40 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
@@ -27,7 +27,7 @@ pub(super) struct TextRow {
     pub slot: u32,
     /// Number of chunks.
     pub chunks: u32,
-    by: u16,
+    kind: u16,
     /// 1 if the URL has a query, otherwise 0.
     has_query: u16,
 }
@@ -58,20 +58,20 @@ pub(super) fn rows_of(
         worker: row.worker,
         slot: row.slot,
         chunks: row.chunks,
-        by: TITLE,
+        kind: TITLE,
         has_query: u16::from(row.url().contains('?')),
     };
-    let by = move |by: u16, hash: u64, place: u64| {
-        let kind = if by == URL { CANONICAL } else { by };
-        TextRow { key: splitmix64(hash ^ splitmix64(place << 3 | u64::from(kind))), by, ..common }
+    let row_by = move |text_kind: u16, hash: u64, place: u64| {
+        let kind = if text_kind == URL { CANONICAL } else { text_kind };
+        TextRow { key: splitmix64(hash ^ splitmix64(place << 3 | u64::from(kind))), kind: text_kind, ..common }
     };
-    let (title, rest, host) = (row.title(), row.rest(), host.into());
-    let declared = |what: u16, url: DocId| (are_declared && url != 0).then(|| by(what, url, 0));
+    let (title, rare_fields, host) = (row.title(), row.rare_fields(), host.into());
+    let declared = |what: u16, url: DocId| (are_declared && url != 0).then(|| row_by(what, url, 0));
     let rows = [
-        Some(by(if title.is_empty() { NO_TITLE } else { TITLE }, xxh3_64(title.as_bytes()), host)),
-        (rest.notice != 0).then(|| by(NOTICE, rest.notice, host)),
-        domain.map(|domain| by(PATH, xxh3_64(path(row.url()).as_bytes()), domain)),
-        declared(CANONICAL, rest.canonical),
+        Some(row_by(if title.is_empty() { NO_TITLE } else { TITLE }, xxh3_64(title.as_bytes()), host)),
+        (rare_fields.notice != 0).then(|| row_by(NOTICE, rare_fields.notice, host)),
+        domain.map(|domain| row_by(PATH, xxh3_64(path(row.url()).as_bytes()), domain)),
+        declared(CANONICAL, rare_fields.canonical),
         declared(URL, row.doc_id),
     ];
     rows.into_iter().flatten().filter(|row| row.chunks > 0)
@@ -97,38 +97,38 @@ fn texts_of(rows: &[TextRow]) -> Vec<TextRow> {
     rows.chunk_by(|x, y| x.exact == y.exact).map(|pages| pages[0]).collect()
 }
 
-/// Calls `each` with every group.
+/// Calls `visit` with every group.
 ///
 /// Pages without a query are files, such as those of a manual. Several of them may have the same
 /// title and nearly the same text. So texts with the same title on a host are compared only if one
 /// of their pages has a query.
-pub(super) fn each_group(rows: &mut [TextRow], mut each: impl FnMut(ViewGroup<'_>)) {
+pub(super) fn each_group(rows: &mut [TextRow], mut visit: impl FnMut(ViewGroup<'_>)) {
     rows.sort_unstable_by_key(|row| (row.key, row.exact, row.page));
     for rows in rows.chunk_by(|x, y| x.key == y.key) {
         let texts = texts_of(rows);
         let are_several = texts.len() > 1;
-        match rows[0].by {
-            CANONICAL | URL => canonical(rows, texts, &mut each),
-            NOTICE if texts.len() >= LEAST_PLACEHOLDERS => each(ViewGroup::Notice(&texts)),
+        match rows[0].kind {
+            CANONICAL | URL => canonical(rows, texts, &mut visit),
+            NOTICE if texts.len() >= MIN_PLACEHOLDERS => visit(ViewGroup::Notice(&texts)),
             NOTICE => {}
-            PATH if are_several => each(ViewGroup::Path(&texts)),
+            PATH if are_several => visit(ViewGroup::Path(&texts)),
             PATH => {}
-            by => {
-                let are_views = by == TITLE && are_several && rows.iter().any(|row| row.has_query == 1);
-                each(ViewGroup::Title(&texts, are_views));
+            kind => {
+                let are_views = kind == TITLE && are_several && rows.iter().any(|row| row.has_query == 1);
+                visit(ViewGroup::Title(&texts, are_views));
             }
         }
     }
 }
 
 /// Emits the page with a URL, and the texts of the pages that declare this URL canonical.
-fn canonical(rows: &[TextRow], mut texts: Vec<TextRow>, each: &mut impl FnMut(ViewGroup<'_>)) {
-    let Some(original) = rows.iter().find(|row| row.by == URL).copied() else { return };
-    if rows.iter().any(|row| row.by == CANONICAL && row.exact == original.exact) {
-        each(ViewGroup::CanonicalCopy(original.page));
+fn canonical(rows: &[TextRow], mut texts: Vec<TextRow>, visit: &mut impl FnMut(ViewGroup<'_>)) {
+    let Some(original) = rows.iter().find(|row| row.kind == URL).copied() else { return };
+    if rows.iter().any(|row| row.kind == CANONICAL && row.exact == original.exact) {
+        visit(ViewGroup::CanonicalCopy(original.page));
     }
     texts.retain(|text| text.exact != original.exact);
     if !texts.is_empty() {
-        each(ViewGroup::Canonical(original, &texts));
+        visit(ViewGroup::Canonical(original, &texts));
     }
 }

@@ -43,7 +43,7 @@ use webtwin_base::ids::{HostId, Number, Page, splitmix64};
 use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::rows::{FPrintRow, KeyShares, Row64};
 use webtwin_core::overlap::views::{
-    BLOCK, FEW, Kin, TitledText, agree, blocks, is_boilerplate, is_sampled, join, marked, on_host,
+    BLOCK, Kin, TitledText, UNCOUNTED_TEXTS, agree, blocks, is_boilerplate, is_sampled, join, marked, on_host,
 };
 use webtwin_engine::{Net, Owners};
 use webtwin_job::{Job, OverlapSettings};
@@ -72,7 +72,7 @@ pub struct ViewCounts {
 
 impl ViewCounts {
     /// Returns the number of pairs of all kinds.
-    pub fn found(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.pairs + self.placeholders + self.declared
     }
 }
@@ -95,19 +95,19 @@ pub struct ViewPairs {
 /// Text whose chunks are requested, in 24 bytes. Ordered by slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-struct Wanted {
+struct TextRequest {
     slot: u32,
     page: Page,
     host: HostId,
     /// Worker that holds the chunks.
     worker: u32,
-    /// Key of the block in which the text is compared, or [`SAMPLED`] if the text is inspected for
-    /// boilerplate.
+    /// Key of the block in which the text is compared, or [`SAMPLE_KEY`] if the text is inspected
+    /// for boilerplate.
     block: u64,
 }
 
 /// Key of texts that are inspected for boilerplate.
-const SAMPLED: u64 = 0;
+const SAMPLE_KEY: u64 = 0;
 
 /// Returns the key of a block of texts, given a hash. The last three bits encode the kin of the
 /// texts.
@@ -149,28 +149,28 @@ impl ChunkRow {
 /// # Errors
 /// Returns any error of [`HashPartitions::new`].
 pub fn views(net: &mut Net<'_>, local_pages: &WorkerPages, crawl: &Crawl, job: &Job) -> Result<ViewPairs> {
-    let mut found = ViewPairs::default();
+    let mut result = ViewPairs::default();
     let settings = &job.overlap;
     if !job.with_views() {
-        return Ok(found);
+        return Ok(result);
     }
     let mut texts = texts(net, crawl)?;
     let hosts = Hosts::count(net, crawl, &texts)?;
-    let [to_compare] = net.all_sum("texts to compare", [hosts.texts_to_compare])?;
-    found.counts.texts = to_compare;
-    let wanted = wanted(net, &mut texts, &hosts, &mut found.originals)?;
+    let [text_count] = net.all_sum("texts to compare", [hosts.texts_to_compare])?;
+    result.counts.texts = text_count;
+    let requests = requests(net, &mut texts, &hosts, &mut result.originals)?;
     drop(texts);
-    if to_compare == 0 {
-        return Ok(found);
+    if text_count == 0 {
+        return Ok(result);
     }
-    let boilerplate = boilerplate(net, local_pages, &wanted, &hosts)?;
-    found.counts.boilerplate = boilerplate.len() as u64;
+    let boilerplate = boilerplate(net, local_pages, &requests, &hosts)?;
+    result.counts.boilerplate = boilerplate.len() as u64;
     let mut contradicted = 0;
-    let compared = Compared { wanted: &wanted, boilerplate: &boilerplate, settings };
-    let rows = compare(net, local_pages, &compared, &mut found.originals, &mut contradicted)?;
+    let compared = ComparisonInput { requests: &requests, boilerplate: &boilerplate, settings };
+    let rows = compare(net, local_pages, &compared, &mut result.originals, &mut contradicted)?;
     let mut rows = net.exchange("views", rows, |&[_, a, ..]| crawl.directory.owner(Page(a)))?;
     rows.sort_unstable();
-    found.pairs = KINDS.map(|kind| {
+    result.pairs = KINDS.map(|kind| {
         let rows = rows.iter().filter(|row| row[0] == kind as u32);
         let mut pairs: Vec<SimilarPair> =
             rows.map(|&[_, a, b, value]| SimilarPair { a: Page(a), b: Page(b), value }).collect();
@@ -178,10 +178,10 @@ pub fn views(net: &mut Net<'_>, local_pages: &WorkerPages, crawl: &Crawl, job: &
         pairs.dedup();
         pairs
     });
-    let [views, placeholders, declared] = found.pairs.each_ref().map(|pairs| pairs.len() as u64);
+    let [views, placeholders, declared] = result.pairs.each_ref().map(|pairs| pairs.len() as u64);
     let sums = net.all_sum("pairs of views", [views, placeholders, declared, contradicted])?;
-    [found.counts.pairs, found.counts.placeholders, found.counts.declared, found.counts.contradicted] = sums;
-    Ok(found)
+    [result.counts.pairs, result.counts.placeholders, result.counts.declared, result.counts.contradicted] = sums;
+    Ok(result)
 }
 
 /// Step 1: groups texts by title, notice, path and canonical URL.
@@ -211,23 +211,23 @@ struct Hosts {
 
 impl Hosts {
     /// Step 2: counts the texts of every host.
-    fn count(net: &mut Net<'_>, crawl: &Crawl, all: &HashPartitions<TextRow>) -> Result<Hosts> {
-        let of = &crawl.directory.hosts;
-        let hosts = net.once_per_process(|| of.iter().max().map_or(0, |host| host.index() + 1))?;
+    fn count(net: &mut Net<'_>, crawl: &Crawl, all_texts: &HashPartitions<TextRow>) -> Result<Hosts> {
+        let host_names = &crawl.directory.hosts;
+        let hosts = net.once_per_process(|| host_names.iter().max().map_or(0, |host| host.index() + 1))?;
         let (mut texts, mut compared, mut rows) = (vec![0u32; *hosts], vec![0u32; *hosts], Vec::new());
-        for share in 0..all.count() {
+        for share in 0..all_texts.count() {
             net.check()?;
-            all.read(share, &mut rows)?;
+            all_texts.read(share, &mut rows)?;
             let add = |to: &mut [u32], some: &[TextRow]| some.iter().for_each(|text| to[text.host.index()] += 1);
             each_group(&mut rows, |group| match group {
-                ViewGroup::Title(of_title, are_compared) => {
-                    add(&mut texts, of_title);
-                    add(&mut compared, if are_compared { of_title } else { &[] });
+                ViewGroup::Title(title_texts, are_compared) => {
+                    add(&mut texts, title_texts);
+                    add(&mut compared, if are_compared { title_texts } else { &[] });
                 }
                 ViewGroup::Notice(some) | ViewGroup::Path(some) => add(&mut compared, some),
-                ViewGroup::Canonical(original, others) => {
+                ViewGroup::Canonical(original, copies) => {
                     add(&mut compared, &[original]);
-                    add(&mut compared, others);
+                    add(&mut compared, copies);
                 }
                 ViewGroup::CanonicalCopy(_) => {}
             });
@@ -244,20 +244,20 @@ impl Hosts {
 
     /// True if boilerplate is searched on a host.
     fn is_inspected(&self, host: HostId) -> bool {
-        self.compared[host.index()] > 0 && self.texts(host) > FEW
+        self.compared[host.index()] > 0 && self.texts(host) > UNCOUNTED_TEXTS
     }
 }
 
 /// Step 3: requests the chunks of texts. Returns the texts requested from this worker, in the order
 /// of slots. Pages that exact copies declare canonical are added to `originals`.
-fn wanted(
+fn requests(
     net: &mut Net<'_>,
     texts: &mut HashPartitions<TextRow>,
     hosts: &Hosts,
     originals: &mut Vec<Page>,
-) -> Result<Vec<Wanted>> {
-    let (mut share, mut rows, mut wanted) = (0, Vec::new(), Vec::new());
-    let source = |send: &mut dyn FnMut(Wanted)| {
+) -> Result<Vec<TextRequest>> {
+    let (mut share, mut rows, mut requests) = (0, Vec::new(), Vec::new());
+    let source = |send: &mut dyn FnMut(TextRequest)| {
         if share == texts.count() {
             return Ok(false);
         }
@@ -274,23 +274,28 @@ fn wanted(
         source,
         |row| row.worker as usize,
         |rows| {
-            wanted.extend_from_slice(rows);
+            requests.extend_from_slice(rows);
             Ok(())
         },
     )?;
-    wanted.sort_unstable();
-    Ok(wanted)
+    requests.sort_unstable();
+    Ok(requests)
 }
 
 /// Requests the chunks of the texts of a group.
-fn ask_for(group: &ViewGroup<'_>, hosts: &Hosts, send: &mut dyn FnMut(Wanted)) {
-    let want =
-        |row: &TextRow, block| Wanted { slot: row.slot, page: row.page, host: row.host, worker: row.worker, block };
+fn ask_for(group: &ViewGroup<'_>, hosts: &Hosts, send: &mut dyn FnMut(TextRequest)) {
+    let request = |row: &TextRow, block| TextRequest {
+        slot: row.slot,
+        page: row.page,
+        host: row.host,
+        worker: row.worker,
+        block,
+    };
     let (texts, kin) = match *group {
         ViewGroup::Title(texts, are_compared) => {
             let (host, count) = (texts[0].host, hosts.texts(texts[0].host));
             if hosts.is_inspected(host) {
-                texts.iter().filter(|row| is_sampled(row.exact, count)).for_each(|row| send(want(row, SAMPLED)));
+                texts.iter().filter(|row| is_sampled(row.exact, count)).for_each(|row| send(request(row, SAMPLE_KEY)));
             }
             if !are_compared {
                 return;
@@ -299,10 +304,10 @@ fn ask_for(group: &ViewGroup<'_>, hosts: &Hosts, send: &mut dyn FnMut(Wanted)) {
         }
         ViewGroup::Notice(texts) => (texts, Kin::Notice),
         ViewGroup::Path(texts) => (texts, Kin::Path),
-        ViewGroup::Canonical(original, others) => {
-            for (others, number) in others.chunks(BLOCK).zip(0..) {
+        ViewGroup::Canonical(original, copies) => {
+            for (block_rows, number) in copies.chunks(BLOCK).zip(0..) {
                 let key = canonical_key(original.page, number);
-                std::iter::once(&original).chain(others).for_each(|row| send(want(row, key)));
+                std::iter::once(&original).chain(block_rows).for_each(|row| send(request(row, key)));
             }
             return;
         }
@@ -314,19 +319,24 @@ fn ask_for(group: &ViewGroup<'_>, hosts: &Hosts, send: &mut dyn FnMut(Wanted)) {
         let key = block_key(splitmix64(texts[0].key.wrapping_add(number)), kin);
         for text in block {
             let at = texts.partition_point(|row| row.exact < text.exact);
-            send(want(&texts[at], key));
+            send(request(&texts[at], key));
         }
     }
 }
 
 /// Step 4: finds the boilerplate chunks of hosts. Returns one set in each process.
-fn boilerplate(net: &mut Net<'_>, local_pages: &WorkerPages, wanted: &[Wanted], hosts: &Hosts) -> Result<Arc<Hashes>> {
-    let sampled = || wanted.iter().filter(|row| row.block == SAMPLED);
+fn boilerplate(
+    net: &mut Net<'_>,
+    local_pages: &WorkerPages,
+    requests: &[TextRequest],
+    hosts: &Hosts,
+) -> Result<Arc<Hashes>> {
+    let sampled = || requests.iter().filter(|row| row.block == SAMPLE_KEY);
     let count = sampled().map(|row| local_pages.fprints.size(row.slot as usize) as u64).sum();
     let mut fprints = local_pages.fprints.reader();
     let rows = sampled().map(|row| {
-        let of_host = |&fprint: &u64| [(fprint >> 32) as u32, fprint as u32, row.host.0];
-        Ok(fprints.get(row.slot as usize)?.iter().map(of_host).collect::<Vec<[u32; 3]>>())
+        let host_row = |&fprint: &u64| [(fprint >> 32) as u32, fprint as u32, row.host.0];
+        Ok(fprints.get(row.slot as usize)?.iter().map(host_row).collect::<Vec<[u32; 3]>>())
     });
     let mut shares = match net.processes() {
         1 => {
@@ -335,19 +345,19 @@ fn boilerplate(net: &mut Net<'_>, local_pages: &WorkerPages, wanted: &[Wanted], 
         }
         _ => packed_samples(net, count, rows)?,
     };
-    let (mut rows, mut found) = (Vec::new(), Vec::new());
+    let (mut rows, mut boilerplate_chunks) = (Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
         shares.take(share, &mut rows)?;
         rows.sort_unstable();
         for run in rows.chunk_by(|x, y| x == y) {
             if is_boilerplate(run.len() as u32, hosts.texts(HostId(run[0][2]))) {
-                found.push(sampled_on_host(run[0]));
+                boilerplate_chunks.push(sampled_on_host(run[0]));
             }
         }
     }
-    let found = net.broadcast("boilerplate", found)?;
-    net.once_per_process(|| found.iter().copied().collect())
+    let shared_chunks = net.broadcast("boilerplate", boilerplate_chunks)?;
+    net.once_per_process(|| shared_chunks.iter().copied().collect())
 }
 
 /// Partitions chunks by chunk and host, and sends them packed. `count` is the number of chunks of
@@ -357,31 +367,32 @@ fn packed_samples(
     count: u64,
     mut rows: impl Iterator<Item = Result<Vec<[u32; 3]>>>,
 ) -> Result<HashPartitions<[u32; 3]>> {
-    let [all] = net.all_sum("number of chunks of samples", [count])?;
-    let alike = CommonPartitions { bits: partition_bits::<[u32; 3]>(all / net.peers() as u64), kinds: 1 };
-    let (mut partitions, mut packer) = (HashPartitions::empty(net, alike), RowPacker::new(net.peers()));
-    let shares = KeyShares::new(net.peers(), alike.bits);
+    let [total_chunks] = net.all_sum("number of chunks of samples", [count])?;
+    let partitioning =
+        CommonPartitions { bits: partition_bits::<[u32; 3]>(total_chunks / net.peers() as u64), kinds: 1 };
+    let (mut partitions, mut packer) = (HashPartitions::empty(net, partitioning), RowPacker::new(net.peers()));
+    let shares = KeyShares::new(net.peers(), partitioning.bits);
     let hash = |row: &Row64| splitmix64(on_host(row.key(), HostId(row.doc().0)));
     let source = |send: &mut dyn FnMut(PackedRow)| {
-        let mut sent = 0;
-        while let Some(of_page) = rows.next().transpose()? {
-            sent += of_page.len();
-            for [high, low, host] in of_page {
+        let mut sent_rows = 0;
+        while let Some(page_rows) = rows.next().transpose()? {
+            sent_rows += page_rows.len();
+            for [high, low, host] in page_rows {
                 let row = Row64::of_key(u64::from(high) << 32 | u64::from(low), Page(host));
                 packer.push(shares.owner(hash(&row)), &row, &mut *send);
             }
-            if sent >= 1 << 15 {
+            if sent_rows >= 1 << 15 {
                 return Ok(true);
             }
         }
         packer.finish(send);
         Ok(false)
     };
-    let mut put = |row: Row64| {
+    let mut put_row = |row: Row64| {
         let key = row.key();
         partitions.push(shares.bucket(hash(&row)), [(key >> 32) as u32, key as u32, row.doc().0])
     };
-    let take = |packed: &[PackedRow]| packed.iter().try_for_each(|packed| each_row(packed, &mut put));
+    let take = |packed: &[PackedRow]| packed.iter().try_for_each(|packed| each_row(packed, &mut put_row));
     net.exchange_from("chunks of samples", source, |packed| shares.owner(hash(&first_row(packed))), take)?;
     Ok(partitions)
 }
@@ -393,8 +404,8 @@ fn sampled_on_host([high, low, host]: [u32; 3]) -> u64 {
 }
 
 /// Input of the comparison of texts.
-struct Compared<'c> {
-    wanted: &'c [Wanted],
+struct ComparisonInput<'c> {
+    requests: &'c [TextRequest],
     boilerplate: &'c Hashes,
     settings: &'c OverlapSettings,
 }
@@ -405,18 +416,18 @@ struct Compared<'c> {
 fn compare(
     net: &mut Net<'_>,
     local_pages: &WorkerPages,
-    &Compared { wanted, boilerplate, settings }: &Compared<'_>,
+    &ComparisonInput { requests, boilerplate, settings }: &ComparisonInput<'_>,
     originals: &mut Vec<Page>,
     contradicted: &mut u64,
 ) -> Result<Vec<[u32; 4]>> {
-    let compared = || wanted.iter().filter(|row| row.block != SAMPLED);
-    let rows_of = |row: &Wanted| local_pages.fprints.size(row.slot as usize).div_ceil(CHUNKS_OF_A_ROW) as u64;
+    let compared = || requests.iter().filter(|row| row.block != SAMPLE_KEY);
+    let rows_of = |row: &TextRequest| local_pages.fprints.size(row.slot as usize).div_ceil(CHUNKS_OF_A_ROW) as u64;
     let count = compared().map(rows_of).sum();
     let mut fprints = local_pages.fprints.reader();
-    let rows = compared().map(|&Wanted { slot, page, host, block, .. }| {
-        let row = |some: &[u64]| {
-            let mut row = ChunkRow { block, page, count: some.len() as u32, chunks: [0; CHUNKS_OF_A_ROW] };
-            for (chunk, &fprint) in row.chunks.iter_mut().zip(some) {
+    let rows = compared().map(|&TextRequest { slot, page, host, block, .. }| {
+        let row = |piece: &[u64]| {
+            let mut row = ChunkRow { block, page, count: piece.len() as u32, chunks: [0; CHUNKS_OF_A_ROW] };
+            for (chunk, &fprint) in row.chunks.iter_mut().zip(piece) {
                 *chunk = marked(fprint, !boilerplate.contains(&on_host(fprint, host)));
             }
             row
@@ -424,28 +435,28 @@ fn compare(
         Ok(fprints.get(slot as usize)?.chunks(CHUNKS_OF_A_ROW).map(row).collect::<Vec<ChunkRow>>())
     });
     let mut shares = HashPartitions::new(net, "chunks to compare", count, rows.flatten_ok(), |row| row.block)?;
-    let (mut rows, mut chunks, mut lengths, mut found) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut rows, mut chunks, mut lengths, mut view_pairs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
         shares.take(share, &mut rows)?;
         rows.sort_unstable_by_key(|row: &ChunkRow| (row.block, row.page));
         chunks.clear();
         lengths.clear();
-        for of_page in rows.chunk_by(|x, y| (x.block, x.page) == (y.block, y.page)) {
+        for page_rows in rows.chunk_by(|x, y| (x.block, x.page) == (y.block, y.page)) {
             let start = chunks.len();
-            of_page.iter().for_each(|row| chunks.extend_from_slice(row.chunks()));
+            page_rows.iter().for_each(|row| chunks.extend_from_slice(row.chunks()));
             chunks[start..].sort_unstable();
             lengths.push(chunks.len() - start);
         }
-        let (mut rest, mut lengths) = (&chunks[..], lengths.iter());
+        let (mut remaining, mut lengths) = (&chunks[..], lengths.iter());
         for block in rows.chunk_by(|x, y| x.block == y.block) {
             let texts: Vec<(Page, &[u32])> = block
                 .chunk_by(|x, y| x.page == y.page)
-                .map(|of_page| {
+                .map(|page_rows| {
                     let length = *lengths.next().expect("each page of a block has chunks");
-                    let (these, others) = rest.split_at(length);
-                    rest = others;
-                    (of_page[0].page, these)
+                    let (page_chunks, later_chunks) = remaining.split_at(length);
+                    remaining = later_chunks;
+                    (page_rows[0].page, page_chunks)
                 })
                 .collect();
             let kin = kin_of(block[0].block);
@@ -454,19 +465,19 @@ fn compare(
                 Kin::Notice => PairKind::Placeholder,
                 Kin::Canonical => PairKind::Declared,
             };
-            let mut add = |pair: SimilarPair| found.push([kind as u32, pair.a.0, pair.b.0, pair.value]);
+            let mut add = |pair: SimilarPair| view_pairs.push([kind as u32, pair.a.0, pair.b.0, pair.value]);
             if kin != Kin::Canonical {
                 join(&texts, kin, settings, add);
                 continue;
             }
             let original = Page((block[0].block >> 32) as u32);
-            let before = *contradicted;
+            let previous_count = *contradicted;
             agree(original, &texts, settings, |pair| pair.map_or_else(|| *contradicted += 1, &mut add));
             // At least one of the texts other than the original agrees with it.
-            if *contradicted - before + 1 < texts.len() as u64 {
+            if *contradicted - previous_count + 1 < texts.len() as u64 {
                 originals.push(original);
             }
         }
     }
-    Ok(found)
+    Ok(view_pairs)
 }

@@ -70,10 +70,10 @@ mod tests {
                 noted.note(&mut list, HostAddress { host, address, offset, item });
                 last.insert((item, host, address), offset);
             }
-            let mut found: Vec<_> = list.iter().map(|row| ((row.item, row.host, row.address), row.offset)).collect();
-            prop_assert!(found.is_sorted_by_key(|row| row.0.0));
-            found.sort_unstable();
-            prop_assert_eq!(found, last.into_iter().collect::<Vec<_>>());
+            let mut address_rows: Vec<_> = list.iter().map(|row| ((row.item, row.host, row.address), row.offset)).collect();
+            prop_assert!(address_rows.is_sorted_by_key(|row| row.0.0));
+            address_rows.sort_unstable();
+            prop_assert_eq!(address_rows, last.into_iter().collect::<Vec<_>>());
         }
     }
 }

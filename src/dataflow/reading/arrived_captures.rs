@@ -10,22 +10,22 @@ use crate::shuffle::directory::TablePartitions;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 
-/// Approximate bytes of a range, unless this would make more than [`MOST`] ranges.
+/// Approximate bytes of a range, unless this would make more than [`MAX_RANGES`] ranges.
 const RANGE_BYTES: u64 = 256 << 20;
 
-/// Approximate bytes of a part of a range, unless this would make more than [`MOST`] parts.
+/// Approximate bytes of a part of a range, unless this would make more than [`MAX_RANGES`] parts.
 const PART_BYTES: u64 = 16 << 20;
 
 /// Maximum number of ranges of a worker, and of parts of a range. The blocks that are being filled
 /// take 16 MiB.
-const MOST: u64 = 16;
+const MAX_RANGES: u64 = 16;
 
 /// Words of captures that are moved before their memory and disk space are released.
-const PASSED_WORDS: u64 = 1 << 18;
+const WORDS_PER_RELEASE: u64 = 1 << 18;
 
 /// Maximum bytes of a part that is read into memory. A part may be larger: one page was fetched a
 /// hundred thousand times.
-const MOST_IN_MEMORY: u64 = 64 << 20;
+const MAX_BYTES_IN_MEMORY: u64 = 64 << 20;
 
 /// Captures that have arrived at this worker.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(super) struct ArrivedCaptures {
     /// Approximate bytes of a part of a divided range.
     part_bytes: u64,
     /// Index of the range that is being read. Earlier ranges are no longer read.
-    taken: usize,
+    current_range: usize,
     /// Parts of that range, if the range was on disk.
     parts: Parts,
 }
@@ -45,22 +45,22 @@ pub(super) struct ArrivedCaptures {
 struct Parts {
     rows: Vec<CaptureRows>,
     /// Index of the part that is being read, which is in memory.
-    taken: usize,
+    current_range: usize,
     /// Number in its part of each capture of the range, by its number in the range.
     numbers: Vec<u32>,
 }
 
 impl ArrivedCaptures {
-    /// Creates an empty container with the memory limit of `sent`. About as many captures are
-    /// expected as there are in `sent`. A single range suffices if `sent` is in memory.
-    pub(super) fn like(sent: &CaptureRows, partitions: TablePartitions) -> ArrivedCaptures {
-        let ranges = (sent.spilled_bytes() / RANGE_BYTES + 1).min(MOST);
-        ArrivedCaptures::in_ranges(sent, partitions, ranges, PART_BYTES)
+    /// Creates an empty container with the memory limit of `sent_rows`. About as many captures are
+    /// expected as there are in `sent_rows`. A single range suffices if `sent_rows` is in memory.
+    pub(super) fn like(sent_rows: &CaptureRows, partitions: TablePartitions) -> ArrivedCaptures {
+        let ranges = (sent_rows.spilled_bytes() / RANGE_BYTES + 1).min(MAX_RANGES);
+        ArrivedCaptures::in_ranges(sent_rows, partitions, ranges, PART_BYTES)
     }
 
-    fn in_ranges(sent: &CaptureRows, partitions: TablePartitions, count: u64, part_bytes: u64) -> ArrivedCaptures {
-        let ranges = (0..count).map(|_| sent.like_part(count)).collect();
-        ArrivedCaptures { partitions, ranges, part_bytes, taken: 0, parts: Parts::default() }
+    fn in_ranges(sent_rows: &CaptureRows, partitions: TablePartitions, count: u64, part_bytes: u64) -> ArrivedCaptures {
+        let ranges = (0..count).map(|_| sent_rows.like_part(count)).collect();
+        ArrivedCaptures { partitions, ranges, part_bytes, current_range: 0, parts: Parts::default() }
     }
 
     fn range(&self, doc_id: DocId) -> usize {
@@ -105,9 +105,9 @@ impl ArrivedCaptures {
         scratch: &'a mut Vec<u64>,
     ) -> Result<CaptureRow<'a>> {
         let range = self.range(doc_id);
-        if self.taken < range {
-            self.ranges[self.taken..range].fill_with(CaptureRows::default);
-            (self.taken, self.parts) = (range, Parts::default());
+        if self.current_range < range {
+            self.ranges[self.current_range..range].fill_with(CaptureRows::default);
+            (self.current_range, self.parts) = (range, Parts::default());
         }
         if self.parts.rows.is_empty() && self.ranges[range].spilled_bytes() > 0 {
             self.divide(range)?;
@@ -116,11 +116,11 @@ impl ArrivedCaptures {
             return self.ranges[range].get(number as usize, scratch);
         }
         let part = part(self.partitions, [self.ranges.len(), self.parts.rows.len()], doc_id);
-        let Parts { rows, taken, numbers } = &mut self.parts;
-        if *taken < part {
-            rows[*taken..part].fill_with(CaptureRows::default);
+        let Parts { rows, current_range: taken_parts, numbers } = &mut self.parts;
+        if *taken_parts < part {
+            rows[*taken_parts..part].fill_with(CaptureRows::default);
             take_in(&mut rows[part])?;
-            *taken = part;
+            *taken_parts = part;
         }
         rows[part].get(numbers[number as usize] as usize, scratch)
     }
@@ -128,13 +128,13 @@ impl ArrivedCaptures {
     /// Divides a range into parts.
     fn divide(&mut self, range: usize) -> Result<()> {
         let mut rows = std::mem::take(&mut self.ranges[range]);
-        let parts = (8 * rows.words() / self.part_bytes + 1).min(MOST);
+        let parts = (8 * rows.words() / self.part_bytes + 1).min(MAX_RANGES);
         self.parts.rows = (0..parts).map(|_| rows.like_part(parts)).collect();
         self.parts.numbers.reserve_exact(rows.len());
         let counts = [self.ranges.len(), parts as usize];
         let mut next = 0;
         while next < rows.len() {
-            next = rows.pass(next, PASSED_WORDS, |capture, words| {
+            next = rows.pass(next, WORDS_PER_RELEASE, |capture, words| {
                 let part = part(self.partitions, counts, capture.doc_id);
                 let rows = &mut self.parts.rows[part];
                 self.parts.numbers.push(rows.len() as u32);
@@ -153,7 +153,7 @@ fn part(partitions: TablePartitions, [ranges, parts]: [usize; 2], doc_id: DocId)
 
 /// Reads a part into memory, unless it is too long.
 fn take_in(part: &mut CaptureRows) -> Result<()> {
-    if 8 * part.words() <= MOST_IN_MEMORY { part.take_in() } else { Ok(()) }
+    if 8 * part.words() <= MAX_BYTES_IN_MEMORY { part.take_in() } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -174,38 +174,38 @@ mod tests {
             part_bytes in prop::sample::select(vec![1u64 << 18, 1 << 21, 1 << 30])
         ) {
             let partitions = TablePartitions::new(1 << partitions, workers);
-            let mine: Vec<DocId> = doc_ids.into_iter().filter(|&doc_id| partitions.owner(doc_id) == 0).collect();
+            let own_ids: Vec<DocId> = doc_ids.into_iter().filter(|&doc_id| partitions.owner(doc_id) == 0).collect();
             // Each capture fills a sixth of a block.
             let url = format!("http://a.example/{}", "x".repeat(1 << 18));
-            let capture = |at: usize| Capture { doc_id: mine[at], offset: at as u64, url: url.clone(), ..Capture::default() };
-            let mut sent = CaptureRows::new(&webtwin_spill::MemoryPool::default());
-            sent.hold_at_most(if on_disk { 0 } else { u64::MAX }).unwrap();
-            (0..mine.len()).for_each(|at| sent.push(&capture(at)).unwrap());
-            let mut arrived = ArrivedCaptures::in_ranges(&sent, partitions, count, part_bytes);
+            let capture = |at: usize| Capture { doc_id: own_ids[at], offset: at as u64, url: url.clone(), ..Capture::default() };
+            let mut sent_rows = CaptureRows::new(&webtwin_spill::MemoryPool::default());
+            sent_rows.hold_at_most(if on_disk { 0 } else { u64::MAX }).unwrap();
+            (0..own_ids.len()).for_each(|at| sent_rows.push(&capture(at)).unwrap());
+            let mut captures = ArrivedCaptures::in_ranges(&sent_rows, partitions, count, part_bytes);
             let mut order = Vec::new();
-            sent.pass(0, 1 << 40, |capture, words| {
-                order.push((capture.doc_id, arrived.push(words)?, capture.offset));
+            sent_rows.pass(0, 1 << 40, |capture, words| {
+                order.push((capture.doc_id, captures.push(words)?, capture.offset));
                 Ok(())
             }).unwrap();
             order.sort_unstable();
 
             let mut scratch = Vec::new();
             for &(doc_id, number, offset) in &order {
-                let row = arrived.get(doc_id, number, &mut scratch).unwrap();
+                let row = captures.get(doc_id, number, &mut scratch).unwrap();
                 prop_assert_eq!((row.doc_id, row.offset), (doc_id, offset));
             }
-            let mut all = Vec::new();
+            let mut offsets = Vec::new();
             for (doc_id, number, offset) in order {
-                let row = arrived.take(doc_id, number, &mut scratch).unwrap();
+                let row = captures.take(doc_id, number, &mut scratch).unwrap();
                 prop_assert_eq!((row.doc_id, row.offset), (doc_id, offset));
-                let here = arrived.range(doc_id);
-                prop_assert!(arrived.ranges[..here].iter().all(CaptureRows::is_empty));
-                let Parts { rows, taken, .. } = &arrived.parts;
-                prop_assert!(rows.iter().take(*taken).all(CaptureRows::is_empty));
-                all.push(offset);
+                let range_index = captures.range(doc_id);
+                prop_assert!(captures.ranges[..range_index].iter().all(CaptureRows::is_empty));
+                let Parts { rows, current_range: taken_parts, .. } = &captures.parts;
+                prop_assert!(rows.iter().take(*taken_parts).all(CaptureRows::is_empty));
+                offsets.push(offset);
             }
-            all.sort_unstable();
-            prop_assert!(all.into_iter().eq(0..mine.len() as u64));
+            offsets.sort_unstable();
+            prop_assert!(offsets.into_iter().eq(0..own_ids.len() as u64));
         }
     }
 }

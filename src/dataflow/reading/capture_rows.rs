@@ -164,14 +164,14 @@ impl<'a> CaptureRow<'a> {
     }
 
     /// Returns the values that only few captures have.
-    pub fn rest(&self) -> RareFields {
+    pub fn rare_fields(&self) -> RareFields {
         if self.rest_bytes == 0 {
             return RareFields::default();
         }
         let texts = u32::from(self.title_bytes) + u32::from(self.mime_bytes).saturating_sub(1);
         let start = (self.url_bytes + texts) as usize;
-        let rest = &self.texts[start..start + self.rest_bytes as usize];
-        codec().deserialize(rest).expect("it is as it was written")
+        let encoded = &self.texts[start..start + self.rest_bytes as usize];
+        codec().deserialize(encoded).expect("it is as it was written")
     }
 
     fn text(&self, start: u32, bytes: u32) -> &'a str {
@@ -186,13 +186,13 @@ impl<'a> CaptureRow<'a> {
         let numbers = [self.body, self.exact, self.text_bytes, self.variant.into(), self.status.into()];
         hash.update(bytemuck::cast_slice(&numbers));
         hash.update(self.mime().as_bytes());
-        self.rest().repaired.iter().for_each(|reason| hash.update(reason.as_str().as_bytes()));
+        self.rare_fields().repaired.iter().for_each(|reason| hash.update(reason.as_str().as_bytes()));
         hash.digest()
     }
 
     /// Returns the capture as a stand-alone value.
     pub fn to_capture(self) -> Capture {
-        let RareFields { projected, repaired, original, segments, notice, canonical } = self.rest();
+        let RareFields { projected, repaired: repairs, original, segments, notice, canonical } = self.rare_fields();
         Capture {
             doc_id: self.doc_id,
             url: self.url().to_string(),
@@ -212,7 +212,7 @@ impl<'a> CaptureRow<'a> {
             item: self.item,
             offset: self.offset,
             length: self.length,
-            repaired,
+            repaired: repairs,
             worker: self.worker,
             slot: self.slot,
             original,
@@ -228,23 +228,23 @@ impl<'a> CaptureRow<'a> {
 
 /// Appends the encoded words of a capture.
 fn write(capture: &Capture, words: &mut Vec<u64>) {
-    let &Capture { ref projected, ref repaired, ref original, ref segments, notice, canonical, .. } = capture;
+    let &Capture { ref projected, repaired: ref repairs, ref original, ref segments, notice, canonical, .. } = capture;
     let has_rest = !projected.is_empty()
-        || !repaired.is_empty()
+        || !repairs.is_empty()
         || original.is_some()
         || !segments.is_empty()
         || notice != 0
         || canonical != 0;
     // The rest is encoded only if it has a value: nearly all captures then take no bytes for it.
-    let rest = match has_rest {
+    let encoded = match has_rest {
         true => codec()
-            .serialize(&(projected, repaired, original, segments, notice, canonical))
+            .serialize(&(projected, repairs, original, segments, notice, canonical))
             .expect("plain values go into memory"),
         false => Vec::new(),
     };
     let is_html = capture.mime == HTML;
     let mime = if is_html { "" } else { &*capture.mime };
-    let texts = [capture.url.as_bytes(), capture.title.as_bytes(), mime.as_bytes(), &rest];
+    let texts = [capture.url.as_bytes(), capture.title.as_bytes(), mime.as_bytes(), &encoded];
     let bytes: usize = texts.iter().map(|text| text.len()).sum();
     let (start, count) = (words.len(), NUMBERS + bytes.div_ceil(8));
     let numbers = Numbers {
@@ -272,7 +272,7 @@ fn write(capture: &Capture, words: &mut Vec<u64>) {
         variant: capture.variant,
         record: capture.record,
         url_bytes: capture.url.len() as u32,
-        rest_bytes: rest.len() as u32,
+        rest_bytes: encoded.len() as u32,
         words: count as u32,
     };
     // Texts are padded to a whole word, so that the numbers of the next capture are aligned.
@@ -281,9 +281,9 @@ fn write(capture: &Capture, words: &mut Vec<u64>) {
     let (head, mut scratch) = scratch.split_at_mut(NUMBERS * 8);
     head.copy_from_slice(bytemuck::bytes_of(&numbers));
     for text in texts {
-        let this;
-        (this, scratch) = scratch.split_at_mut(text.len());
-        this.copy_from_slice(text);
+        let target;
+        (target, scratch) = scratch.split_at_mut(text.len());
+        target.copy_from_slice(text);
     }
 }
 
@@ -381,20 +381,23 @@ impl CaptureRows {
         CaptureReader(self.rows.reader())
     }
 
-    /// Applies `of` to each capture, in their order.
-    pub fn map<'a, T>(&'a self, mut of: impl FnMut(CaptureRow<'_>) -> T + 'a) -> impl Iterator<Item = Result<T>> + 'a {
+    /// Applies `convert` to each capture, in their order.
+    pub fn map<'a, T>(
+        &'a self,
+        mut convert: impl FnMut(CaptureRow<'_>) -> T + 'a,
+    ) -> impl Iterator<Item = Result<T>> + 'a {
         let mut rows = self.reader();
-        (0..self.len()).map(move |at| Ok(of(rows.get(at)?)))
+        (0..self.len()).map(move |at| Ok(convert(rows.get(at)?)))
     }
 
-    /// Calls `each` for each capture, in their order.
+    /// Calls `visit` for each capture, in their order.
     ///
     /// # Errors
     /// Returns any error of the disk.
-    pub fn each(&self, mut each: impl FnMut(CaptureRow<'_>)) -> Result<()> {
+    pub fn for_each(&self, mut visit: impl FnMut(CaptureRow<'_>)) -> Result<()> {
         let mut rows = self.reader();
         (0..self.len()).try_for_each(|at| {
-            each(rows.get(at)?);
+            visit(rows.get(at)?);
             Ok(())
         })
     }
@@ -405,36 +408,36 @@ impl CaptureRows {
     /// # Errors
     /// Returns any error of the disk, on which old and new captures are for a while.
     pub fn rewrite(&mut self, mut stays: impl FnMut(&mut Numbers) -> bool) -> Result<()> {
-        let mut kept = self.like();
+        let mut rewritten = self.like();
         let mut scratch = Vec::new();
         self.rows.drain(|words| {
             scratch.clear();
             scratch.extend_from_slice(words);
             if stays(bytemuck::from_bytes_mut(bytemuck::cast_slice_mut(&mut scratch[..NUMBERS]))) {
-                kept.push_words(&scratch)?;
+                rewritten.push_words(&scratch)?;
             }
             Ok(())
         })?;
-        *self = kept;
+        *self = rewritten;
         Ok(())
     }
 
-    /// Calls `each` with captures and their encoded words, starting at the number `from`, until
+    /// Calls `visit` with captures and their encoded words, starting at the number `from`, until
     /// `words` words have been passed. Returns the number after the last of these captures. They
     /// and all captures before them release their memory, and must not be read again.
     ///
     /// # Errors
-    /// Returns any error of the disk and of `each`.
+    /// Returns any error of the disk and of `visit`.
     pub fn pass(
         &mut self,
         from: usize,
         words: u64,
-        mut each: impl FnMut(CaptureRow<'_>, &[u64]) -> Result<()>,
+        mut visit: impl FnMut(CaptureRow<'_>, &[u64]) -> Result<()>,
     ) -> Result<usize> {
         if from == self.len() {
             return Ok(from);
         }
-        self.rows.pass(from, words, |words| each(CaptureRow::from_words(words), words))
+        self.rows.pass(from, words, |words| visit(CaptureRow::from_words(words), words))
     }
 
     /// Limits the captures in memory to `bytes` from now on.
@@ -506,36 +509,38 @@ mod tests {
             prop::collection::vec(any::<i64>(), 0..3),
         );
         let numbers = (any::<u64>(), any::<i64>(), any::<u32>(), any::<u16>(), any::<Option<u64>>(), 0usize..3);
-        (texts, numbers).prop_map(|((text, media, projected), (n, fetch_time, small, status, simhash, few))| Capture {
-            doc_id: n,
-            url: format!("http://a.example/{text}"),
-            fetch_time,
-            status,
-            mime: mime(media),
-            title: text.repeat(few).into(),
-            language: Language::from_number(few as u8),
-            body_bytes: n ^ 1,
-            body: n ^ 2,
-            text_bytes: n ^ 3,
-            chunks: small,
-            exact: n ^ 4,
-            simhash,
-            projected,
-            source: small ^ 1,
-            item: small ^ 2,
-            offset: n ^ 5,
-            length: n ^ 6,
-            repaired: Reason::ALL[..few].to_vec(),
-            worker: small ^ 3,
-            slot: small ^ 4,
-            original: (few == 1).then(|| Box::new(RecordPlace { source: small, offset: n, url: text })),
-            segments: vec![(small, n); few / 2],
-            is_conversion: status % 2 == 0,
-            record: small ^ 5,
-            variant: status ^ 1,
-            notice: if few == 2 { n } else { 0 },
-            canonical: if few == 1 { n } else { 0 },
-        })
+        (texts, numbers).prop_map(
+            |((text, media, projected), (n, fetch_time, small_number, status, simhash, count))| Capture {
+                doc_id: n,
+                url: format!("http://a.example/{text}"),
+                fetch_time,
+                status,
+                mime: mime(media),
+                title: text.repeat(count).into(),
+                language: Language::from_number(count as u8),
+                body_bytes: n ^ 1,
+                body: n ^ 2,
+                text_bytes: n ^ 3,
+                chunks: small_number,
+                exact: n ^ 4,
+                simhash,
+                projected,
+                source: small_number ^ 1,
+                item: small_number ^ 2,
+                offset: n ^ 5,
+                length: n ^ 6,
+                repaired: Reason::ALL[..count].to_vec(),
+                worker: small_number ^ 3,
+                slot: small_number ^ 4,
+                original: (count == 1).then(|| Box::new(RecordPlace { source: small_number, offset: n, url: text })),
+                segments: vec![(small_number, n); count / 2],
+                is_conversion: status % 2 == 0,
+                record: small_number ^ 5,
+                variant: status ^ 1,
+                notice: if count == 2 { n } else { 0 },
+                canonical: if count == 1 { n } else { 0 },
+            },
+        )
     }
 
     proptest! {
@@ -552,11 +557,11 @@ mod tests {
                 let mut rows = CaptureRows::new(&MemoryPool::default());
                 rows.hold_at_most(allowed).unwrap();
                 captures.iter().for_each(|one| rows.push(one).unwrap());
-                let all: Vec<Capture> = rows.map(|row| row.to_capture()).collect::<Result<_>>().unwrap();
-                prop_assert_eq!(&all, &captures);
+                let read_back: Vec<Capture> = rows.map(|row| row.to_capture()).collect::<Result<_>>().unwrap();
+                prop_assert_eq!(&read_back, &captures);
                 let mut reader = rows.reader();
-                for (number, one) in captures.iter().enumerate().rev() {
-                    prop_assert_eq!(&reader.get(number).unwrap().to_capture(), one);
+                for (number, capture) in captures.iter().enumerate().rev() {
+                    prop_assert_eq!(&reader.get(number).unwrap().to_capture(), capture);
                 }
 
                 // Half of them as other pages, in ranges of `words` words.
@@ -569,21 +574,21 @@ mod tests {
                     .filter(|one| one.chunks % 2 == 0)
                     .map(|one| Capture { simhash: None, ..one.clone() })
                     .collect();
-                let (mut next, mut others) = (0, rows.like());
+                let (mut next, mut other_rows) = (0, rows.like());
                 while next < rows.len() {
                     let from = next;
-                    next = rows.pass(from, words, |row, of_row| {
-                        assert_eq!(captures_in(of_row).collect::<Vec<_>>(), [of_row]);
-                        others.push_page(row, Page(row.chunks))
+                    next = rows.pass(from, words, |row, row_words| {
+                        assert_eq!(captures_in(row_words).collect::<Vec<_>>(), [row_words]);
+                        other_rows.push_page(row, Page(row.chunks))
                     }).unwrap();
                     prop_assert!(next > from);
                 }
-                let mut found = 0;
-                others.each(|row| {
-                    assert!(row.to_capture() == left[found] && row.page == Page(row.chunks));
-                    found += 1;
+                let mut row_count = 0;
+                other_rows.for_each(|row| {
+                    assert!(row.to_capture() == left[row_count] && row.page == Page(row.chunks));
+                    row_count += 1;
                 }).unwrap();
-                prop_assert_eq!(found, left.len());
+                prop_assert_eq!(row_count, left.len());
             }
         }
     }

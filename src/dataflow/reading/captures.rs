@@ -34,7 +34,7 @@ use webtwin_pages::record::Reason;
 use webtwin_spill::SpillRows;
 
 /// Words of captures that are sent before their memory is released.
-const PASSED_WORDS: u64 = 1 << 19;
+const WORDS_PER_RELEASE: u64 = 1 << 19;
 
 /// Words of captures that are sent in one message.
 const PARCEL_WORDS: usize = 1 << 13;
@@ -139,8 +139,8 @@ struct Rival {
 }
 
 impl Rival {
-    fn of(row: CaptureRow<'_>, number: u32) -> Rival {
-        let original = row.rest().original;
+    fn from_capture(row: CaptureRow<'_>, number: u32) -> Rival {
+        let original = row.rare_fields().original;
         let rank = if row.is_conversion() { Rival::CONVERSION } else { u8::from(original.is_some()) };
         Rival {
             url: row.url().to_string(),
@@ -163,14 +163,14 @@ impl Rival {
 /// names the record of a capture of its URL, has the fetch time of such a capture, or names no
 /// record while its URL has such a capture.
 fn mark_covered(rivals: &mut [Rival]) {
-    let (conversions, others): (Vec<&mut Rival>, Vec<&mut Rival>) =
+    let (conversions, originals): (Vec<&mut Rival>, Vec<&mut Rival>) =
         rivals.iter_mut().partition(|rival| rival.rank == Rival::CONVERSION);
-    if conversions.is_empty() || others.is_empty() {
+    if conversions.is_empty() || originals.is_empty() {
         return;
     }
-    let records: HashSet<(&str, u32)> = others.iter().map(|other| (&*other.url, other.record)).collect();
-    let times: HashSet<(&str, i64)> = others.iter().map(|other| (&*other.url, other.newest.0)).collect();
-    let urls: HashSet<&str> = others.iter().map(|other| &*other.url).collect();
+    let records: HashSet<(&str, u32)> = originals.iter().map(|other| (&*other.url, other.record)).collect();
+    let times: HashSet<(&str, i64)> = originals.iter().map(|other| (&*other.url, other.newest.0)).collect();
+    let urls: HashSet<&str> = originals.iter().map(|other| &*other.url).collect();
     for conversion in conversions {
         let url = &*conversion.url;
         conversion.is_covered = match conversion.record {
@@ -191,20 +191,20 @@ pub fn settle(
     floors: &[u64],
     partitions: TablePartitions,
 ) -> Result<Crawl> {
-    let before = local_pages.rejections.len();
+    let previous_rejections = local_pages.rejections.len();
     local_pages.rejections.retain(|rejection| rejection.offset >= floors[rejection.item as usize])?;
-    let mut overlapping = (before - local_pages.rejections.len()) as u64;
+    let mut overlapping = (previous_rejections - local_pages.rejections.len()) as u64;
 
     let mut pages = local_pages.captures.like();
     let mut order: Vec<Ordered> = Vec::new();
-    let mut arrived = to_owners(net, &mut local_pages.captures, partitions, |number, capture| {
+    let mut captures = to_owners(net, &mut local_pages.captures, partitions, |number, capture| {
         match capture.offset < floors[capture.item as usize] {
             true => overlapping += 1,
             false => order.push(Ordered::new(capture.doc_id, number)),
         }
     })?;
     order.sort_unstable();
-    reject_others(&mut order, &arrived, &mut local_pages.rejections)?;
+    reject_others(&mut order, &captures, &mut local_pages.rejections)?;
 
     // Page numbers ascend by partition and doc id, so they do not depend on the number of workers.
     let mut counts = vec![0u64; partitions.count()];
@@ -217,11 +217,11 @@ pub fn settle(
     // the number to the worker that read it.
     let mut scratch = Vec::new();
     let mut hosts = HostNumbers { of_keys: HashKeyMap::default(), of_pages: Vec::with_capacity(order.len()) };
-    let replies = order.iter_mut().map(|kept| {
-        let next = &mut next[partitions.partition(kept.doc_id())];
+    let replies = order.iter_mut().map(|capture| {
+        let next = &mut next[partitions.partition(capture.doc_id())];
         let page = Page(*next);
         *next += 1;
-        let row = arrived.take(kept.doc_id(), std::mem::replace(&mut kept.number, page.0), &mut scratch)?;
+        let row = captures.take(capture.doc_id(), std::mem::replace(&mut capture.number, page.0), &mut scratch)?;
         hosts.push(host_key(row.url()));
         pages.push_page(row, page)?;
         Ok([row.worker, row.slot, page.0])
@@ -237,9 +237,9 @@ pub fn settle(
         },
     )?;
     local_pages.pages = slots;
-    drop(arrived);
-    let read = std::mem::take(&mut local_pages.addresses);
-    let (directory, addresses) = directory(net, &order, &hosts, &read, &counts, partitions)?;
+    drop(captures);
+    let address_rows = std::mem::take(&mut local_pages.addresses);
+    let (directory, addresses) = directory(net, &order, &hosts, &address_rows, &counts, partitions)?;
     Ok(Crawl { directory, pages, addresses, overlapping })
 }
 
@@ -260,18 +260,18 @@ impl<'de> Deserialize<'de> for Parcel {
 }
 
 /// Sends captures to the owners of their doc ids. Captures that have been sent release their
-/// memory. Calls `each` for each capture that arrives, with its number in its range.
+/// memory. Calls `visit` for each capture that arrives, with its number in its range.
 fn to_owners(
     net: &mut Net<'_>,
     captures: &mut CaptureRows,
     partitions: TablePartitions,
-    mut each: impl FnMut(u32, CaptureRow<'_>),
+    mut visit: impl FnMut(u32, CaptureRow<'_>),
 ) -> Result<ArrivedCaptures> {
-    let (mut next, mut arrived) = (0, ArrivedCaptures::like(captures, partitions));
+    let (mut next, mut arrived_captures) = (0, ArrivedCaptures::like(captures, partitions));
     let (mut open, mut parcels) = (vec![Vec::new(); net.peers()], VecDeque::new());
-    let mut more = || {
+    let mut next_parcel = || {
         while parcels.is_empty() && next < captures.len() {
-            next = captures.pass(next, PASSED_WORDS, |capture, words| {
+            next = captures.pass(next, WORDS_PER_RELEASE, |capture, words| {
                 let to = partitions.owner(capture.doc_id);
                 open[to].extend_from_slice(words);
                 if open[to].len() >= PARCEL_WORDS {
@@ -286,36 +286,39 @@ fn to_owners(
         }
         Ok(parcels.pop_front())
     };
-    net.stream_values("captures", std::iter::from_fn(|| more().transpose()), |Parcel(words)| {
+    net.stream_values("captures", std::iter::from_fn(|| next_parcel().transpose()), |Parcel(words)| {
         captures_in(&words).try_for_each(|words| {
-            each(arrived.push(words)?, CaptureRow::from_words(words));
+            visit(arrived_captures.push(words)?, CaptureRow::from_words(words));
             Ok(())
         })
     })?;
     *captures = captures.like();
-    Ok(arrived)
+    Ok(arrived_captures)
 }
 
 /// Keeps the [first](Rival) of the captures with the same doc id, which must be adjacent in
 /// `order`, and rejects the others.
 fn reject_others(
     order: &mut Vec<Ordered>,
-    arrived: &ArrivedCaptures,
+    captures: &ArrivedCaptures,
     rejections: &mut SpillRows<Rejection>,
 ) -> Result<()> {
     let mut scratch = Vec::new();
-    for same in order.chunk_by_mut(|x, y| x.doc_id() == y.doc_id()).filter(|same| same.len() > 1) {
-        let mut rivals = Vec::with_capacity(same.len());
-        for one in &*same {
-            rivals.push(Rival::of(arrived.get(one.doc_id(), one.number, &mut scratch)?, one.number));
+    for duplicates in order.chunk_by_mut(|x, y| x.doc_id() == y.doc_id()).filter(|same| same.len() > 1) {
+        let mut rivals = Vec::with_capacity(duplicates.len());
+        for capture in &*duplicates {
+            rivals.push(Rival::from_capture(
+                captures.get(capture.doc_id(), capture.number, &mut scratch)?,
+                capture.number,
+            ));
         }
         mark_covered(&mut rivals);
         rivals.sort_unstable();
-        same.iter_mut().zip(&rivals).for_each(|(row, rival)| row.number = rival.number);
+        duplicates.iter_mut().zip(&rivals).for_each(|(row, rival)| row.number = rival.number);
         let mut rivals = rivals.into_iter();
-        let kept = rivals.next().expect("there are two").url;
+        let kept_url = rivals.next().expect("there are two").url;
         rejections.extend(rivals.map(|Rival { url, is_covered, place: (source, offset, item), bytes, .. }| {
-            let reason = match (url == kept, is_covered) {
+            let reason = match (url == kept_url, is_covered) {
                 (false, _) => Reason::DocIdCollision,
                 (true, true) => Reason::Conversion,
                 (true, false) => Reason::OlderCapture,
@@ -351,18 +354,18 @@ fn directory(
         hosts.sort_unstable();
         hosts
     })?;
-    let mut of_own = vec![HostId(0); own_hosts.of_keys.len()];
-    for (key, &own) in &own_hosts.of_keys {
-        of_own[own as usize] = HostId::from_index(hosts.partition_point(|other| other < key));
+    let mut global_hosts = vec![HostId(0); own_hosts.of_keys.len()];
+    for (key, &own_number) in &own_hosts.of_keys {
+        global_hosts[own_number as usize] = HostId::from_index(hosts.partition_point(|other| other < key));
     }
     let address = |row: &HostAddress| Some((HostId::from_index(hosts.binary_search(&row.host).ok()?), row.address));
     let mut addresses: HostAddresses = addresses.iter().filter_map(address).collect();
     addresses.sort_unstable();
     addresses.dedup();
-    let host = |at: usize| of_own[own_hosts.of_pages[at] as usize];
+    let host = |at: usize| global_hosts[own_hosts.of_pages[at] as usize];
     let entries = (0..pages.len()).map(|at| DirectoryEntry::new(pages[at].doc_id(), host(at)));
-    let none = || Entries::new(counts, partitions);
-    let filled = net.broadcast_into("directory", entries, none, |all, worker, entry| all.put(worker, entry))?;
+    let no_entries = || Entries::new(counts, partitions);
+    let filled = net.broadcast_into("directory", entries, no_entries, |all, worker, entry| all.put(worker, entry))?;
     let filled = net.take_back(filled)?;
     let directory = net.once_per_process(|| filled.expect("it has taken it back").finish())?;
     Ok((directory, addresses))
@@ -385,8 +388,9 @@ pub fn path(canonical_url: &str) -> &str {
 
 fn host_and_path(canonical_url: &str) -> (&str, &str) {
     let schemes = ["http://", "https://"];
-    let rest = schemes.iter().find_map(|scheme| canonical_url.strip_prefix(scheme)).unwrap_or(canonical_url);
-    rest.split_at(rest.bytes().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len()))
+    let without_scheme = schemes.iter().find_map(|scheme| canonical_url.strip_prefix(scheme)).unwrap_or(canonical_url);
+    without_scheme
+        .split_at(without_scheme.bytes().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(without_scheme.len()))
 }
 
 #[cfg(test)]

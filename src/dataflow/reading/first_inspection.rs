@@ -22,7 +22,7 @@ const RECORDS: u64 = 1000;
 const BYTES: usize = 4 << 20;
 
 /// Minimum number of checked records, all damaged, for which an input with more records is refused.
-const ENOUGH: u64 = 100;
+const MIN_RECORDS: u64 = 100;
 
 /// Checks the first records of some inputs. Returns warnings.
 ///
@@ -33,31 +33,31 @@ const ENOUGH: u64 = 100;
 /// # Cost
 /// Reads at most 1000 records and 4 MiB of pages, but at least one record, of each of eight inputs.
 pub fn first_inspection(work: &WorkList, input: &InputSettings) -> Result<Vec<String>> {
-    let of_input = work.items.chunk_by(|x, y| x.input == y.input).collect::<Vec<_>>();
+    let items_by_input = work.items.chunk_by(|x, y| x.input == y.input).collect::<Vec<_>>();
     let mut warnings = Vec::new();
-    for items in of_input.iter().step_by(of_input.len().div_ceil(INPUTS).max(1)) {
+    for items in items_by_input.iter().step_by(items_by_input.len().div_ceil(INPUTS).max(1)) {
         let (item, name) = (&items[0], &work.inputs[items[0].input as usize]);
         if name.starts_with("synth://") {
             continue;
         }
         let (mut damage, mut bytes, mut has_enough) = (Damage::default(), 0, false);
-        let read = work.read(item, input, &mut |found| {
+        let outcome = work.read(item, input, &mut |found| {
             note(&mut damage, &mut bytes, found);
             has_enough = damage.records >= RECORDS || bytes >= BYTES;
             // An error is the only way to end the reading early; it is discarded below.
             if has_enough { Err(Error::Invariant("enough was read".into())) } else { Ok(()) }
         });
         if !has_enough {
-            read?;
+            outcome?;
         }
         let is_whole = !has_enough && items.len() == 1;
         let (records, bad) = (damage.records, damage.bad.values().sum::<u64>());
-        let inspected = match is_whole {
+        let outcome = match is_whole {
             true => name.clone(),
             false => format!("{name}, of which the first {records} records were inspected"),
         };
-        match damage.check_against(input.max_bad, &inspected, 0) {
-            Err(error) if bad == records && (is_whole || records >= ENOUGH) => return Err(error),
+        match damage.check_against(input.max_bad, &outcome, 0) {
+            Err(error) if bad == records && (is_whole || records >= MIN_RECORDS) => return Err(error),
             Err(error) if !is_whole => warnings
                 .push(format!("warning: {error}; the run fails with this error if the other records are similar")),
             _ => (),
@@ -66,8 +66,8 @@ pub fn first_inspection(work: &WorkList, input: &InputSettings) -> Result<Vec<St
     Ok(warnings)
 }
 
-fn note(damage: &mut Damage, bytes: &mut usize, found: ReadResult) {
-    let (offset, reason, detail) = match found {
+fn note(damage: &mut Damage, bytes: &mut usize, record: ReadResult) {
+    let (offset, reason, detail) = match record {
         ReadResult::Refused(refused) => (refused.offset, refused.reason, refused.detail),
         ReadResult::Page(page) => {
             *bytes += page.body.len();

@@ -58,11 +58,11 @@ impl RowCounts {
     /// # Errors
     /// Returns an error only if the run has ended.
     pub(crate) fn of_all(self, net: &mut Net<'_>) -> Result<RowCounts> {
-        let RowCounts { read, unknown, malformed, malformed_bytes, self_pairs, duplicates, .. } = self;
-        let [read, unknown, malformed, malformed_bytes, self_pairs, duplicates] =
-            net.all_sum("rows", [read, unknown, malformed, malformed_bytes, self_pairs, duplicates])?;
-        let used = read - unknown - malformed - self_pairs - duplicates;
-        Ok(RowCounts { read, used, unknown, malformed, malformed_bytes, self_pairs, duplicates })
+        let RowCounts { read: rows_read, unknown, malformed, malformed_bytes, self_pairs, duplicates, .. } = self;
+        let [rows_read, unknown, malformed, malformed_bytes, self_pairs, duplicates] =
+            net.all_sum("rows", [rows_read, unknown, malformed, malformed_bytes, self_pairs, duplicates])?;
+        let rows_used = rows_read - unknown - malformed - self_pairs - duplicates;
+        Ok(RowCounts { read: rows_read, used: rows_used, unknown, malformed, malformed_bytes, self_pairs, duplicates })
     }
 }
 
@@ -81,10 +81,10 @@ impl<'t> OwnParts<'t> {
     }
 
     /// Returns the approximate number of rows in this share.
-    pub(crate) fn about(&self) -> u64 {
+    pub(crate) fn expected_rows(&self) -> u64 {
         let parts = |(number, table): (usize, &&ForeignTable)| {
-            let own = table.parts().iter().enumerate().filter(|(part, _)| self.has(number, *part));
-            own.map(|(_, rows)| rows).sum::<u64>()
+            let own_parts = table.parts().iter().enumerate().filter(|(part, _)| self.has(number, *part));
+            own_parts.map(|(_, rows)| rows).sum::<u64>()
         };
         self.tables.iter().enumerate().map(parts).sum()
     }
@@ -97,11 +97,11 @@ impl<'t> OwnParts<'t> {
     /// `None` if it cannot parse them.
     pub(crate) fn rows<T: 't, const N: usize>(
         self,
-        wanted: [&'static [&'static str]; N],
+        columns: [&'static [&'static str]; N],
         make: fn([Option<String>; N]) -> Option<T>,
     ) -> impl Iterator<Item = Result<ForeignRow<T>>> + 't {
         let tables = (0..self.tables.len())
-            .map(move |number| self.tables[number].rows(wanted, self.limits, |part| self.has(number, part)));
+            .map(move |number| self.tables[number].rows(columns, self.limits, |part| self.has(number, part)));
         tables.flatten_ok().map(move |row| {
             let ForeignTableRow { fields, bytes } = row??;
             Ok(fields.and_then(make).ok_or(Malformed { bytes }))

@@ -34,16 +34,16 @@ use webtwin_job::Job;
 /// Feature of a page, with its weight on the page, or with its weight in the crawl.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct OfPage {
+struct PageFeature {
     high: u32,
     low: u32,
     page: Page,
     weight: u32,
 }
 
-impl OfPage {
-    fn new(hash: u64, page: Page, weight: u32) -> OfPage {
-        OfPage { high: (hash >> 32) as u32, low: hash as u32, page, weight }
+impl PageFeature {
+    fn new(hash: u64, page: Page, weight: u32) -> PageFeature {
+        PageFeature { high: (hash >> 32) as u32, low: hash as u32, page, weight }
     }
 
     fn hash(&self) -> u64 {
@@ -58,21 +58,21 @@ impl OfPage {
 /// Returns [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] if
 /// features beyond the memory limit do not fit on the disk, and any error of reading from the disk.
 pub fn simhashes(net: &mut Net<'_>, local_pages: &mut WorkerPages, crawl: &mut Crawl, job: &Job) -> Result<()> {
-    let mine = local_pages.kept().filter(|&(slot, _)| local_pages.features.size(slot) > 0).count() as u64;
-    let [pages] = net.all_sum("pages with features", [mine])?;
-    let held = MemoryEstimate::with(local_pages, &crawl.pages, None);
-    memory::agree(net, held.local_pages_bytes(), held.features_least_bytes(1), &job.effort)?;
-    let of_pages = weighted(net, local_pages, pages)?;
+    let own_pages = local_pages.kept().filter(|&(slot, _)| local_pages.features.size(slot) > 0).count() as u64;
+    let [pages] = net.all_sum("pages with features", [own_pages])?;
+    let estimate = MemoryEstimate::with(local_pages, &crawl.pages, None);
+    memory::agree(net, estimate.local_pages_bytes(), estimate.features_least_bytes(1), &job.effort)?;
+    let page_features = weighted(net, local_pages, pages)?;
 
     let directory = crawl.directory.clone();
     let mut simhashes = vec![None; crawl.pages.len()];
-    let of_shares = made(of_pages, job.simhash.bits);
+    let share_simhashes = feature_rows(page_features, job.simhash.bits);
     net.exchange_into(
         "simhashes",
-        of_shares.flatten_ok(),
+        share_simhashes.flatten_ok(),
         |row| directory.owner(Page(row[0])),
-        |of_shares: &[[u32; 3]]| {
-            of_shares.iter().for_each(|&[page, high, low]| {
+        |simhash_rows: &[[u32; 3]]| {
+            simhash_rows.iter().for_each(|&[page, high, low]| {
                 simhashes[directory.place(Page(page))] = Some(u64::from(high) << 32 | u64::from(low));
             });
             Ok(())
@@ -86,48 +86,52 @@ pub fn simhashes(net: &mut Net<'_>, local_pages: &mut WorkerPages, crawl: &mut C
 
 /// Returns the features of pages with their weights in the crawl, partitioned by page. Removes the
 /// features from the local pages.
-fn weighted(net: &mut Net<'_>, local_pages: &mut WorkerPages, pages: u64) -> Result<HashPartitions<OfPage>> {
+fn weighted(net: &mut Net<'_>, local_pages: &mut WorkerPages, pages: u64) -> Result<HashPartitions<PageFeature>> {
     let count = local_pages.features.items();
     let mut features = local_pages.features.reader();
-    let of_pages = local_pages.kept().map(|(slot, page)| -> Result<Vec<OfPage>> {
+    let page_rows = local_pages.kept().map(|(slot, page)| -> Result<Vec<PageFeature>> {
         let (hashes, weights) = features.get(slot)?;
-        Ok(hashes.iter().zip(weights).map(|(&hash, &weight)| OfPage::new(hash, page, weight.into())).collect())
+        Ok(hashes.iter().zip(weights).map(|(&hash, &weight)| PageFeature::new(hash, page, weight.into())).collect())
     });
-    let mut shares = HashPartitions::one_of(net, "features", 2, count, of_pages.flatten_ok(), OfPage::hash)?;
+    let mut shares = HashPartitions::one_of(net, "features", 2, count, page_rows.flatten_ok(), PageFeature::hash)?;
     local_pages.features.clear();
     let (count, mut pages_with) = (shares.rows(), HashKeyMap::<u32>::default());
-    let of_shares = (0..shares.count()).map(|share| -> Result<Vec<OfPage>> {
-        let mut some = Vec::new();
-        shares.take(share, &mut some)?;
+    let share_rows_by_page = (0..shares.count()).map(|share| -> Result<Vec<PageFeature>> {
+        let mut share_rows = Vec::new();
+        shares.take(share, &mut share_rows)?;
         pages_with.clear();
-        for row in &some {
+        for row in &share_rows {
             match pages_with.entry(row.hash()) {
                 Entry::Occupied(mut pages) => *pages.get_mut() += 1,
                 Entry::Vacant(none) => _ = none.insert(1),
             }
         }
-        for row in &mut some {
+        for row in &mut share_rows {
             row.weight *= inverse_document_frequency(pages, pages_with[&row.hash()].into());
         }
-        Ok(some)
+        Ok(share_rows)
     });
-    HashPartitions::one_of(net, "weighted features", 2, count, of_shares.flatten_ok(), |row| row.page)
+    HashPartitions::one_of(net, "weighted features", 2, count, share_rows_by_page.flatten_ok(), |row| row.page)
 }
 
 /// Computes the simhashes of pages, partition by partition. A row consists of the page and the two
 /// halves of its simhash.
-fn made(mut of_pages: HashPartitions<OfPage>, bits: u32) -> impl Iterator<Item = Result<Vec<[u32; 3]>>> {
-    let (mut some, mut by_page, mut gather, mut features) = (Vec::new(), Vec::new(), Gather::default(), Vec::new());
-    (0..of_pages.count()).map(move |share| {
-        of_pages.take(share, &mut some)?;
-        gather.by_key(&some, |row| row.page, &mut by_page);
-        let simhash = |of_page: &[OfPage]| {
+fn feature_rows(
+    mut page_features: HashPartitions<PageFeature>,
+    bits: u32,
+) -> impl Iterator<Item = Result<Vec<[u32; 3]>>> {
+    let (mut page_rows, mut by_page, mut gather, mut features) =
+        (Vec::new(), Vec::new(), Gather::default(), Vec::new());
+    (0..page_features.count()).map(move |share| {
+        page_features.take(share, &mut page_rows)?;
+        gather.by_key(&page_rows, |row| row.page, &mut by_page);
+        let simhash = |page_rows_of: &[PageFeature]| {
             features.clear();
-            features.extend(of_page.iter().map(|row| Feature { hash: row.hash(), weight: row.weight }));
+            features.extend(page_rows_of.iter().map(|row| Feature { hash: row.hash(), weight: row.weight }));
             let mut sums = Sums::default();
             sums.add_weighted(&features);
             let simhash = sums.simhash(bits);
-            [of_page[0].page.0, (simhash >> 32) as u32, simhash as u32]
+            [page_rows_of[0].page.0, (simhash >> 32) as u32, simhash as u32]
         };
         Ok(by_page.chunk_by(|x, y| x.page == y.page).map(simhash).collect())
     })

@@ -132,20 +132,20 @@ fn read_items(
         net.check()?;
         reader.item = (number as u32, item.input);
         let begin = ItemPart::from_here(&reader.local_pages);
-        let taken_up = match &queue.resume {
+        let is_resumed = match &queue.resume {
             Some(resume) => resume.restore(number, item.input, net.index() as u32, &mut reader.local_pages)?,
             None => false,
         };
-        if !taken_up {
+        if !is_resumed {
             if let Some(resume) = &queue.resume {
                 reader.records = true;
-                reader.known.get_or_insert_with(|| resume.known_pages(job.effort.memory_bytes > 0));
+                reader.known_pages.get_or_insert_with(|| resume.known_pages(job.effort.memory_bytes > 0));
             }
             reader.read(net, queue, job)?;
         }
         // A restored item is written again only if its checkpoint must move to this run.
         if let (Some(recorder), Some(resume)) = (recorder.as_mut(), &queue.resume)
-            && (!taken_up || resume.store.moves(number))
+            && (!is_resumed || resume.store.moves(number))
         {
             recorder.note(number, begin.to_here(&reader.local_pages), &reader.local_pages);
         }
@@ -162,16 +162,18 @@ fn reserve_memory_to_continue(net: &Net<'_>, local_pages: &mut WorkerPages, item
     if allowed_bytes == 0 {
         return Ok(());
     }
-    let (mine, done, workers) = (MemoryEstimate::on(local_pages), local_pages.items.len(), net.workers_per_process());
-    let held = mine.times(workers, 1);
-    if held.peak_bytes(workers) <= allowed_bytes {
-        let budget = held.budget_for_lists(mine.pages * net.peers() as u64, workers, allowed_bytes);
+    let (own_estimate, items_done, workers) =
+        (MemoryEstimate::on(local_pages), local_pages.items.len(), net.workers_per_process());
+    let held_estimate = own_estimate.times(workers, 1);
+    if held_estimate.peak_bytes(workers) <= allowed_bytes {
+        let budget = held_estimate.budget_for_lists(own_estimate.pages * net.peers() as u64, workers, allowed_bytes);
         return local_pages.hold_lists_at_most(budget / workers as u64);
     }
-    let all = mine.times(workers * items.div_ceil(net.peers()).max(done), done);
+    let whole_estimate = own_estimate.times(workers * items.div_ceil(net.peers()).max(items_done), items_done);
     // Adds a tenth: other items may be larger than the items read so far.
-    let needed = enough_bytes(&all, job, all.pages * net.processes() as u64, workers, net.processes());
-    let needed_bytes = needed / 10 * 11;
+    let enough =
+        enough_bytes(&whole_estimate, job, whole_estimate.pages * net.processes() as u64, workers, net.processes());
+    let needed_bytes = enough / 10 * 11;
     Err(too_little("pages, links and the steps after reading".into(), needed_bytes, allowed_bytes))
 }
 
@@ -186,7 +188,7 @@ pub(super) struct PageIngest {
     /// True if checkpoints will be written; then a hash of what each page was read from is kept.
     records: bool,
     /// Pages that an earlier run has read, if there are any.
-    known: Option<Arc<KnownPages>>,
+    known_pages: Option<Arc<KnownPages>>,
     /// Number of known pages that were reused.
     known_taken: u64,
     worker: u32,
@@ -217,7 +219,7 @@ impl PageIngest {
             // A study uses no simhashes.
             simhash: if study { Simhash { bits: 0, ..job.simhash.clone() } } else { job.simhash.clone() },
             records: false,
-            known: None,
+            known_pages: None,
             known_taken: 0,
             worker: net.index() as u32,
             segments: Vec::new(),
@@ -247,14 +249,14 @@ impl PageIngest {
     }
 
     /// Adds a record to the local pages.
-    pub(super) fn take(&mut self, found: ReadResult, progress: &Progress) -> Result<()> {
-        match found {
+    pub(super) fn take(&mut self, record: ReadResult, progress: &Progress) -> Result<()> {
+        match record {
             ReadResult::Refused(refused) => self.refuse(refused)?,
             ReadResult::Page(page) => match CanonicalUrl::parse(&page.url) {
-                Err(why) => {
+                Err(cause) => {
                     let url: String = page.url.chars().take(200).collect();
-                    let refused = RefusedRecord::new(page.offset, Reason::BadUrl, format!("{why}: {url}"));
-                    self.refuse(RefusedRecord { bytes: page.length, ..refused })?;
+                    let rejected = RefusedRecord::new(page.offset, Reason::BadUrl, format!("{cause}: {url}"));
+                    self.refuse(RefusedRecord { bytes: page.length, ..rejected })?;
                 }
                 Ok(url) => {
                     progress.page_bytes.fetch_add(page.body.len() as u64, Ordering::Relaxed);
@@ -316,12 +318,12 @@ impl PageIngest {
         let (item, source) = self.item;
         let Ok(url) = CanonicalUrl::parse(&redirect.url) else { return };
         if let Ok(to) = url.join(&redirect.location) {
-            let [own, other] = [&url, &to].map(|url| url.as_str());
-            let is_evidence = redirect.is_permanent && own != other && domain_of(own) == domain_of(other);
+            let [source_url, other] = [&url, &to].map(|url| url.as_str());
+            let is_evidence = redirect.is_permanent && source_url != other && domain_of(source_url) == domain_of(other);
             self.local_pages.redirects.push(RedirectRecord {
-                from: doc_id(own),
+                from: doc_id(source_url),
                 to: doc_id(other),
-                url: if is_evidence { own.to_string() } else { String::new() },
+                url: if is_evidence { source_url.to_string() } else { String::new() },
                 fetch_time: redirect.fetch_time,
                 source,
                 item,
@@ -332,10 +334,10 @@ impl PageIngest {
 
     fn keep(&mut self, page: RawPage, url: &CanonicalUrl) -> Result<()> {
         let content = if self.records { content(&page, url) } else { 0 };
-        let known = self.known.as_ref().and_then(|known| known.find(content, url.as_str()));
-        if let Some(known) = known.filter(|known| known.fits(&self.local_pages)) {
+        let known_page = self.known_pages.as_ref().and_then(|known| known.find(content, url.as_str()));
+        if let Some(saved_page) = known_page.filter(|known| known.fits(&self.local_pages)) {
             self.known_taken += 1;
-            return self.keep_as_known(page, known, content);
+            return self.keep_as_known(page, saved_page, content);
         }
         if self.records {
             self.extract_and_keep(page, url)?;
@@ -347,16 +349,16 @@ impl PageIngest {
 
     /// Adds a page that an earlier run has read. Text and links come from the earlier run, the rest
     /// from the current record.
-    fn keep_as_known(&mut self, page: RawPage, mut known: SavedPage, content: u128) -> Result<()> {
-        let row = &mut known.capture;
+    fn keep_as_known(&mut self, page: RawPage, mut saved_page: SavedPage, content: u128) -> Result<()> {
+        let row = &mut saved_page.capture;
         row.repaired.retain(|reason| REPAIRED_IN_TEXT.contains(reason));
         row.repaired.splice(0..0, page.repaired);
         (row.fetch_time, row.status, row.mime) = (page.fetch_time, page.status, mime(&page.mime));
         (row.offset, row.length) = (page.offset, page.length);
         ((row.item, row.source), row.worker) = (self.item, self.worker);
         (row.is_conversion, row.record) = (page.converted_from.is_some(), record(&page));
-        known.names = page.names;
-        known.put(content, &mut self.local_pages)
+        saved_page.names = page.names;
+        saved_page.put(content, &mut self.local_pages)
     }
 
     fn extract_and_keep(&mut self, page: RawPage, url: &CanonicalUrl) -> Result<()> {
@@ -364,8 +366,8 @@ impl PageIngest {
         let extracted = match tools.extractor.page(&page, url)? {
             Ok(extracted) => extracted,
             Err((reason, detail)) => {
-                let refused = RefusedRecord::new(page.offset, reason, detail).naming(&page.url);
-                return self.refuse(RefusedRecord { bytes: page.length, ..refused });
+                let rejected = RefusedRecord::new(page.offset, reason, detail).naming(&page.url);
+                return self.refuse(RefusedRecord { bytes: page.length, ..rejected });
             }
         };
         let document = match &mut tools.paragraphs {
@@ -451,8 +453,8 @@ const REPAIRED_IN_TEXT: [Reason; 2] = [Reason::PdfDamaged, Reason::TooManyLinks]
 
 /// Returns the repairs that the extraction of text and links has made.
 fn repairs_of(extracted: &ExtractedPage<'_>) -> impl Iterator<Item = Reason> {
-    let repaired = REPAIRED_IN_TEXT.into_iter().zip([extracted.is_partial, extracted.too_many_links]);
-    repaired.filter_map(|(reason, is_so)| is_so.then_some(reason))
+    let repairs = REPAIRED_IN_TEXT.into_iter().zip([extracted.is_partial, extracted.too_many_links]);
+    repairs.filter_map(|(reason, is_so)| is_so.then_some(reason))
 }
 
 /// Counts the records of the local pages and rejections by input. `floors[item]` is the offset from
@@ -461,10 +463,10 @@ fn repairs_of(extracted: &ExtractedPage<'_>) -> impl Iterator<Item = Reason> {
 /// # Errors
 /// Returns any error of the disk, on which captures may be.
 pub fn damage(local_pages: &WorkerPages, floors: &[u64]) -> Result<BTreeMap<u32, Damage>> {
-    let mut of_inputs: BTreeMap<u32, Damage> = BTreeMap::new();
-    local_pages.captures.each(|capture| {
+    let mut damage_by_input: BTreeMap<u32, Damage> = BTreeMap::new();
+    local_pages.captures.for_each(|capture| {
         if capture.offset >= floors[capture.item as usize] {
-            of_inputs.entry(capture.source).or_default().add_page();
+            damage_by_input.entry(capture.source).or_default().add_page();
         }
     })?;
     for rejection in local_pages.rejections.rows() {
@@ -472,13 +474,13 @@ pub fn damage(local_pages: &WorkerPages, floors: &[u64]) -> Result<BTreeMap<u32,
         if offset < floors[item as usize] {
             continue;
         }
-        let of_input = of_inputs.entry(source).or_default();
+        let input_damage = damage_by_input.entry(source).or_default();
         match reason.is_bad() {
-            true => of_input.add_bad((offset, reason, detail), if is_over_a_limit(reason) { 0 } else { bytes }),
-            false => of_input.records += 1,
+            true => input_damage.add_bad((offset, reason, detail), if is_over_a_limit(reason) { 0 } else { bytes }),
+            false => input_damage.records += 1,
         }
     }
-    Ok(of_inputs)
+    Ok(damage_by_input)
 }
 
 /// True if the record is complete, but larger than the job allows, such as a film.

@@ -159,21 +159,21 @@ pub(super) fn encode(part: &ItemPart, local_pages: &WorkerPages, record: &mut Ve
     );
     let set = |sets: &ShingleSets, slot| Ok(sets.get(slot, &mut Vec::new())?.to_vec());
     for slot in part.slots.clone() {
-        let before = parts.len();
-        let of_page;
-        (of_page, editions) = editions.split_at(editions.partition_point(|row| row.0 as usize <= slot));
+        let previous_length = parts.len();
+        let page_editions;
+        (page_editions, editions) = editions.split_at(editions.partition_point(|row| row.0 as usize <= slot));
         let page = PageOf {
             capture: captures.get(slot)?.to_capture(),
             names: local_pages.names[slot],
             fprints: fprints.get(slot)?,
             links: links.get(slot)?,
             leads_to: leads.next_if(|lead| lead.0 as usize == slot).map(|lead| lead.1),
-            editions: of_page.iter().map(|row| row.1).collect(),
+            editions: page_editions.iter().map(|row| row.1).collect(),
             features: (local_pages.features.slots() > 0).then(|| features.get(slot)).transpose()?,
             set: local_pages.sets.as_ref().map(|sets| set(sets, slot)).transpose()?,
         };
         append(&page, &mut parts);
-        pages.push(PageAt { content: local_pages.contents[slot], bytes: (parts.len() - before) as u32 });
+        pages.push(PageAt { content: local_pages.contents[slot], bytes: (parts.len() - previous_length) as u32 });
     }
     let rejections = local_pages.rejections.read(part.rejections.clone()).collect::<Result<Vec<Rejection>>>()?;
     let head = HeadOf {
@@ -197,9 +197,9 @@ pub(super) fn encode(part: &ItemPart, local_pages: &WorkerPages, record: &mut Ve
 
 /// Returns the head of a checkpoint and the bytes of its parts, if the lengths are valid.
 fn split(record: &[u8]) -> Option<(Head, &[u8])> {
-    let (length, rest) = record.split_first_chunk::<LENGTH_BYTES>()?;
+    let (length, encoded) = record.split_first_chunk::<LENGTH_BYTES>()?;
     let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-    let (head, parts) = rest.split_at_checked(length)?;
+    let (head, parts) = encoded.split_at_checked(length)?;
     let head: Head = codec().deserialize(head).ok()?;
     let bytes: u64 = head.pages.iter().map(|page| u64::from(page.bytes)).sum();
     (bytes == parts.len() as u64).then_some((head, parts))
@@ -235,16 +235,16 @@ pub(super) fn decode(
     let Head { rejections, redirects, addresses, revisits, segments, end, pages } = head;
     // Decodes all pages before the first is added, because an invalid page must leave the local
     // pages unchanged.
-    let mut of_pages = Vec::with_capacity(pages.len());
+    let mut decoded_pages = Vec::with_capacity(pages.len());
     for PageAt { content, bytes } in pages {
         let part;
         (part, parts) = parts.split_at(bytes as usize);
         match SavedPage::decode(part).filter(|page| page.fits(local_pages)) {
-            Some(page) => of_pages.push((content, page)),
+            Some(page) => decoded_pages.push((content, page)),
             None => return Ok(false),
         }
     }
-    for (content, page) in of_pages {
+    for (content, page) in decoded_pages {
         let capture = Capture { source, item, worker, ..page.capture };
         SavedPage { capture, ..page }.put(content, local_pages)?;
     }
@@ -269,7 +269,7 @@ mod tests {
     /// Adds an item with these pages: numbers of fingerprints, features and links, and a text.
     fn local_pages(
         pages: &[(usize, usize, usize, String)],
-        with_features: bool,
+        has_features: bool,
         item: u32,
         first: &mut WorkerPages,
     ) -> ItemPart {
@@ -317,7 +317,7 @@ mod tests {
                 sets.push(&(0..*features as u32).collect::<Vec<_>>()).unwrap();
             }
             first.links.push(&(0..*links as u64).collect::<Vec<_>>()).unwrap();
-            if with_features {
+            if has_features {
                 let weighted = |n| Feature { hash: n, weight: n as u32 * 40 };
                 first.features.push(&(0..*features as u64).map(weighted).collect::<Vec<_>>()).unwrap();
             }
@@ -382,9 +382,9 @@ mod tests {
     }
 
     /// Returns empty local pages.
-    fn empty(with_sets: bool) -> WorkerPages {
+    fn empty(has_sets: bool) -> WorkerPages {
         let sets = || ShingleSets::new(&webtwin_spill::MemoryPool::default());
-        WorkerPages { sets: with_sets.then(sets), ..WorkerPages::default() }
+        WorkerPages { sets: has_sets.then(sets), ..WorkerPages::default() }
     }
 
     fn pages() -> impl Strategy<Value = Vec<(usize, usize, usize, String)>> {
@@ -394,23 +394,23 @@ mod tests {
     proptest! {
         #[test]
         fn checkpoint_restores_the_same_local_pages_after_any_others(
-            before in pages(), pages in pages(), with_features: bool, with_sets: bool
+            before in pages(), pages in pages(), has_features: bool, has_sets: bool
         ) {
-            let mut from = empty(with_sets);
-            local_pages(&before, with_features, 4, &mut from);
-            let part = local_pages(&pages, with_features, 5, &mut from);
+            let mut from = empty(has_sets);
+            local_pages(&before, has_features, 4, &mut from);
+            let part = local_pages(&pages, has_features, 5, &mut from);
             let mut record = Vec::new();
             encode(&part, &from, &mut record).unwrap();
 
             // Two items with the same numbers, one of them from its checkpoint, result in equal
             // local pages.
-            let mut to = empty(with_sets);
-            local_pages(&before, with_features, 4, &mut to);
+            let mut to = empty(has_sets);
+            local_pages(&before, has_features, 4, &mut to);
             prop_assert!(decode(&record, 5, 3, 1, &mut to).unwrap());
             prop_assert_eq!(format!("{to:?}"), format!("{from:?}"));
 
             // Other numbers change only the rows.
-            let mut other = empty(with_sets);
+            let mut other = empty(has_sets);
             prop_assert!(decode(&record, 8, 6, 2, &mut other).unwrap());
             let mut rows = other.captures.map(|row| (row.item, row.source, row.worker));
             prop_assert!(rows.all(|row| row.unwrap() == (8, 6, 2)));

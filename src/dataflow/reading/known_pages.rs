@@ -121,12 +121,12 @@ mod tests {
         };
         let (a, b) =
             (CanonicalUrl::parse("http://a.example/").unwrap(), CanonicalUrl::parse("http://b.example/").unwrap());
-        let of = |page: &RawPage| content(page, &a);
+        let content_of = |page: &RawPage| content(page, &a);
         let elsewhere =
             RawPage { fetch_time: 2, status: 203, offset: 0, length: 9, mime: String::new(), ..page.clone() };
-        assert_eq!(of(&elsewhere), of(&page));
+        assert_eq!(content_of(&elsewhere), content_of(&page));
         let charset = |charset: &str| RawPage { charset: Some(charset.into()), ..page.clone() };
-        let others = [
+        let variants = [
             page.clone(),
             charset(""),
             charset("utf-8"),
@@ -137,7 +137,7 @@ mod tests {
             // Bytes that move from one field to the next.
             RawPage { body: [b"utf-8", &page.body[..]].concat(), ..charset("") },
         ];
-        let contents: BTreeSet<u128> = others.iter().map(of).chain([content(&page, &b)]).collect();
-        assert_eq!(contents.len(), others.len() + 1);
+        let contents: BTreeSet<u128> = variants.iter().map(content_of).chain([content(&page, &b)]).collect();
+        assert_eq!(contents.len(), variants.len() + 1);
     }
 }

@@ -24,12 +24,12 @@ impl LeastPages {
     /// # Errors
     /// Returns [`Error::TooFewPages`].
     pub fn check_against(&self, pages: u64) -> Result<()> {
-        let LeastPages { before, what, share, inputs } = self;
-        if pages as f64 >= *share * *before as f64 {
+        let LeastPages { before: previous_pages, what: description, share, inputs } = self;
+        if pages as f64 >= *share * *previous_pages as f64 {
             return Ok(());
         }
-        let (inputs, before) = (inputs.clone(), format!("{before} {what}"));
-        Err(Error::TooFewPages { inputs, pages, before, share: share.to_string() })
+        let (inputs, baseline) = (inputs.clone(), format!("{previous_pages} {description}"));
+        Err(Error::TooFewPages { inputs, pages, before: baseline, share: share.to_string() })
     }
 }
 
@@ -39,19 +39,19 @@ mod tests {
 
     #[test]
     fn exact_share_suffices_and_less_is_rejected_with_figures_and_remedy() {
-        let least = |share, before| LeastPages {
-            before,
+        let floor_of = |share, previous_pages| LeastPages {
+            before: previous_pages,
             what: "pages of generation 3".into(),
             share,
             inputs: "week-4.warc.gz".into(),
         };
-        for (share, before, pages) in [(0.5, 9, 5), (0.5, 10, 5), (1.0, 7, 7), (0.0, 9, 0), (0.5, 0, 0)] {
-            assert!(least(share, before).check_against(pages).is_ok(), "{share} {before} {pages}");
+        for (share, previous_pages, pages) in [(0.5, 9, 5), (0.5, 10, 5), (1.0, 7, 7), (0.0, 9, 0), (0.5, 0, 0)] {
+            assert!(floor_of(share, previous_pages).check_against(pages).is_ok(), "{share} {previous_pages} {pages}");
         }
-        let refused = least(0.5, 9).check_against(4).unwrap_err();
+        let error = floor_of(0.5, 9).check_against(4).unwrap_err();
         let line = "input week-4.warc.gz: 4 pages, less than the fraction 0.5 (recrawl.least_pages) of the 9 pages \
                     of generation 3: the crawl is incomplete, or most of it failed; no result was written, and the state is \
                     unchanged; to accept the crawl, --set recrawl.least_pages=0";
-        assert_eq!((refused.to_string().as_str(), refused.exit_code()), (line, 5));
+        assert_eq!((error.to_string().as_str(), error.exit_code()), (line, 5));
     }
 }

@@ -25,11 +25,11 @@ use webtwin_pages::work_items::WorkList;
 use webtwin_storage::records::RecordStore;
 
 /// Bytes of unwritten checkpoints at which they are written.
-const ENOUGH_BYTES: u64 = 64 << 20;
+const MAX_UNWRITTEN_BYTES: u64 = 64 << 20;
 
 /// Minimum time between two writes, if the run may be interrupted. A hundredth of the time read so
 /// far applies instead if it is longer.
-const OFTEN: Duration = Duration::from_millis(100);
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Checkpoints of the work items of a run, with counts of their use. Shared by the workers of a
 /// process.
@@ -67,10 +67,20 @@ impl Resume {
     /// Starts to restore work items from `store`, and to write the checkpoints of other items to
     /// it.
     pub fn new(store: Arc<dyn RecordStore>, work: &WorkList) -> Resume {
-        let of_earlier_crawls = work.items.iter().map(|item| work.is_original(item.input)).collect();
-        let (taken_up, recorded, known, gave_up, known_pages) = Default::default();
+        let is_earlier_crawl = work.items.iter().map(|item| work.is_original(item.input)).collect();
+        let (restored_items, recorded_items, known_items, gave_up, known_pages) = Default::default();
         let (pairs, steps) = Default::default();
-        Resume { store, taken_up, recorded, known, gave_up, pairs, of_earlier_crawls, known_pages, steps }
+        Resume {
+            store,
+            taken_up: restored_items,
+            recorded: recorded_items,
+            known: known_items,
+            gave_up,
+            pairs,
+            of_earlier_crawls: is_earlier_crawl,
+            known_pages,
+            steps,
+        }
     }
 
     /// Returns the names of the steps that have been restored or have written a checkpoint so far.
@@ -81,12 +91,12 @@ impl Resume {
     /// Returns the pages in checkpoints of items of earlier crawls and of files that this run does
     /// not have. They are indexed on first use, and released when no worker holds them any more.
     pub fn known_pages(&self, memory_is_bounded: bool) -> Arc<KnownPages> {
-        let mut held = self.known_pages.lock().unwrap_or_else(PoisonError::into_inner);
-        held.upgrade().unwrap_or_else(|| {
+        let mut cache = self.known_pages.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.upgrade().unwrap_or_else(|| {
             let is_restored = |item: usize| !self.of_earlier_crawls.get(item).is_some_and(|is| *is);
-            let known = Arc::new(KnownPages::from_checkpoints(self.store.left_over(&is_restored, memory_is_bounded)));
-            *held = Arc::downgrade(&known);
-            known
+            let pages = Arc::new(KnownPages::from_checkpoints(self.store.left_over(&is_restored, memory_is_bounded)));
+            *cache = Arc::downgrade(&pages);
+            pages
         })
     }
 
@@ -97,12 +107,12 @@ impl Resume {
     /// Returns any error of the disk, to which lists beyond the memory limit are written.
     pub fn restore(&self, number: usize, input: u32, worker: u32, local_pages: &mut WorkerPages) -> Result<bool> {
         let Some(record) = self.store.read(number) else { return Ok(false) };
-        let put = decode(&record, number as u32, input, worker, local_pages)?;
-        match put {
+        let outcome = decode(&record, number as u32, input, worker, local_pages)?;
+        match outcome {
             true => drop(self.taken_up.fetch_add(1, Ordering::Relaxed)),
             false => self.store.refuse(),
         }
-        Ok(put)
+        Ok(outcome)
     }
 }
 
@@ -119,8 +129,8 @@ pub struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     /// Creates a writer without unwritten items.
     pub fn new(resume: &'a Resume) -> Recorder<'a> {
-        let now = Instant::now();
-        Recorder { resume, unwritten: Vec::new(), unwritten_bytes: 0, began: now, written: now }
+        let start = Instant::now();
+        Recorder { resume, unwritten: Vec::new(), unwritten_bytes: 0, began: start, written: start }
     }
 
     /// Notes that an item has been added to the local pages, and writes the pending checkpoints if
@@ -128,9 +138,9 @@ impl<'a> Recorder<'a> {
     pub fn note(&mut self, number: usize, part: ItemPart, local_pages: &WorkerPages) {
         self.unwritten_bytes += part.bytes(local_pages);
         self.unwritten.push((number, part));
-        let often = OFTEN.max(self.began.elapsed() / 100);
+        let often = MIN_INTERVAL.max(self.began.elapsed() / 100);
         let is_time = self.resume.store.writes_at_once() && self.written.elapsed() >= often;
-        if self.unwritten_bytes >= ENOUGH_BYTES || is_time {
+        if self.unwritten_bytes >= MAX_UNWRITTEN_BYTES || is_time {
             self.write(local_pages);
         }
     }

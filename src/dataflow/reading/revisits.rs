@@ -75,7 +75,7 @@ impl Way {
 /// Kind of questions that revisits ask in a round. The search moves to the next kind only if
 /// nothing has been found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum QuestionKind {
     /// Names that revisits give. A revisit may have to wait for another revisit.
     Names,
     /// Names that revisits give, without waiting: for revisits that wait for each other, or for a
@@ -89,9 +89,9 @@ enum Asked {
     AnyBefore,
 }
 
-impl Asked {
+impl QuestionKind {
     fn is_by_names(self) -> bool {
-        matches!(self, Asked::Names | Asked::NamesAtOnce)
+        matches!(self, QuestionKind::Names | QuestionKind::NamesAtOnce)
     }
 }
 
@@ -150,7 +150,7 @@ struct Question {
     /// Worker that asks. The next fields are its number of the revisit, and the [`Way`].
     asker: u32,
     revisit: u32,
-    way: u64,
+    method: u64,
 }
 
 /// Record that a question has found.
@@ -160,7 +160,7 @@ struct Answer {
     /// Values of the question.
     asker: u32,
     revisit: u32,
-    way: u32,
+    method: u32,
     /// Number of the input of the record.
     source: u32,
     content: Content,
@@ -194,18 +194,18 @@ pub fn resolve(
         search(net, local_pages, &revisits, &mut contents, &mut referrals, floors)?;
     }
     local_pages.names = Vec::new();
-    let mut found = Vec::new();
+    let mut own_originals = Vec::new();
     for (revisit, content) in revisits.into_iter().zip(contents) {
         match content {
-            Some(Content { worker, slot, .. }) => found.push(Ok((worker as usize, (slot, revisit)))),
+            Some(Content { worker, slot, .. }) => own_originals.push(Ok((worker as usize, (slot, revisit)))),
             None => local_pages.rejections.push(&unresolved(revisit))?,
         }
     }
     // Sorted by slot, so that originals are copied in the order in which they are stored.
-    let mut found = net.exchange_values("revisits with their originals", found)?;
-    found.sort_by_key(|(slot, _)| *slot);
-    let outlooks = outlooks(net, local_pages, &found, work, job)?;
-    for ((slot, revisit), outlook) in found.into_iter().zip(outlooks) {
+    let mut originals = net.exchange_values("revisits with their originals", own_originals)?;
+    originals.sort_by_key(|(slot, _)| *slot);
+    let outlooks = outlooks(net, local_pages, &originals, work, job)?;
+    for ((slot, revisit), outlook) in originals.into_iter().zip(outlooks) {
         keep_locally(local_pages, slot as usize, revisit, outlook)?;
     }
     Ok(referrals)
@@ -221,36 +221,36 @@ fn search(
     net: &mut Net<'_>,
     local_pages: &WorkerPages,
     revisits: &[RevisitRecord],
-    found: &mut [Option<Content>],
+    contents: &mut [Option<Content>],
     referrals: &mut Referrals,
     floors: &[u64],
 ) -> Result<()> {
-    let mut asked = Asked::Names;
+    let mut question_kind = QuestionKind::Names;
     for _ in 0..ROUNDS {
-        let questions = questions(revisits, found, net.index() as u32, asked);
+        let questions = questions(revisits, contents, net.index() as u32, question_kind);
         let keys = asked_for(net, &questions)?;
         let is_asked = |key: u64| keys.binary_search(&key).is_ok();
-        let offers = offers(local_pages, revisits, found, floors, net.index() as u32, asked, is_asked)?;
+        let offers = offers(local_pages, revisits, contents, floors, net.index() as u32, question_kind, is_asked)?;
         let (mut news, mut waiting) = (0, 0);
         // A revisit that waits for another one gets an answer with unknown content, which counts as
         // waiting, not as found.
-        for Answer { revisit, content, source, .. } in round(net, offers, questions, asked)? {
+        for Answer { revisit, content, source, .. } in round(net, offers, questions, question_kind)? {
             if !content.is_known() {
                 waiting += 1;
                 continue;
             }
-            news += u64::from(found[revisit as usize].replace(content).is_none());
+            news += u64::from(contents[revisit as usize].replace(content).is_none());
             referrals.insert([revisits[revisit as usize].source, source]);
         }
-        let left = found.iter().filter(|content| content.is_none()).count() as u64;
+        let left = contents.iter().filter(|content| content.is_none()).count() as u64;
         let [news, waiting, left] = net.all_sum("originals found", [news, waiting, left])?;
-        asked = match (news, asked) {
+        question_kind = match (news, question_kind) {
             _ if left == 0 => break,
-            (0, Asked::Names) if waiting > 0 => Asked::NamesAtOnce,
-            (0, Asked::Names | Asked::NamesAtOnce) => Asked::NamelessBefore,
-            (0, Asked::NamelessBefore) => Asked::AnyBefore,
-            (0, Asked::AnyBefore) => break,
-            _ => Asked::Names,
+            (0, QuestionKind::Names) if waiting > 0 => QuestionKind::NamesAtOnce,
+            (0, QuestionKind::Names | QuestionKind::NamesAtOnce) => QuestionKind::NamelessBefore,
+            (0, QuestionKind::NamelessBefore) => QuestionKind::AnyBefore,
+            (0, QuestionKind::AnyBefore) => break,
+            _ => QuestionKind::Names,
         };
     }
     Ok(())
@@ -266,34 +266,34 @@ fn name_payloads(
     net: &mut Net<'_>,
     local_pages: &mut WorkerPages,
     revisits: &[RevisitRecord],
-    found: &[Option<Content>],
+    contents: &[Option<Content>],
     work: &WorkList,
     job: &Job,
     floors: &[u64],
 ) -> Result<bool> {
-    let left = revisits.iter().zip(found).filter(|(row, content)| content.is_none() && row.names.payload != 0);
-    let wanted: Vec<u64> = left.map(|(row, _)| row.names.payload).collect();
-    let wanted: HashSet<u64> = net.all_gather("payloads looked for", wanted)?.into_iter().flatten().collect();
-    if wanted.is_empty() {
+    let left = revisits.iter().zip(contents).filter(|(row, content)| content.is_none() && row.names.payload != 0);
+    let own_names: Vec<u64> = left.map(|(row, _)| row.names.payload).collect();
+    let all_names: HashSet<u64> = net.all_gather("payloads looked for", own_names)?.into_iter().flatten().collect();
+    if all_names.is_empty() {
         return Ok(false);
     }
     // Slots by place. Several records may share a place, in a compressed file of one member.
     let mut unnamed: BTreeMap<u32, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
     let (mut captures, mut names) = (local_pages.captures.reader(), (0..).zip(&local_pages.names));
-    local_pages.captures.each(|page| {
+    local_pages.captures.for_each(|page| {
         let Some((slot, names)) = names.next() else { return };
-        if names.payload == 0 && page.rest().segments.is_empty() && page.offset >= floors[page.item as usize] {
+        if names.payload == 0 && page.rare_fields().segments.is_empty() && page.offset >= floors[page.item as usize] {
             unnamed.entry(page.source).or_default().entry(page.offset).or_default().push(slot);
         }
     })?;
     let computed = InputSettings { digests: DigestPolicy::Compute, ..job.input.clone() };
-    let mut named = 0;
+    let mut name_count = 0;
     for (source, places) in unnamed {
         let offsets: Vec<u64> = places.keys().copied().collect();
         work.read_again(source, &offsets, &computed, &mut |read| {
             net.check()?;
             let ReadResult::Page(page) = read else { return Ok(()) };
-            let Some(&name) = page.payloads.iter().find(|name| wanted.contains(name)) else { return Ok(()) };
+            let Some(&name) = page.payloads.iter().find(|name| all_names.contains(name)) else { return Ok(()) };
             let Some(slots) = places.get(&page.offset) else { return Ok(()) };
             let Ok(url) = CanonicalUrl::parse(&page.url) else { return Ok(()) };
             let body = bytes(&page.body);
@@ -301,13 +301,13 @@ fn name_payloads(
                 let capture = captures.get(slot)?;
                 if capture.body == body && capture.url() == url.as_str() {
                     local_pages.names[slot].payload = name;
-                    named += 1;
+                    name_count += 1;
                 }
             }
             Ok(())
         })?;
     }
-    Ok(net.all_sum("payloads named", [named])? != [0])
+    Ok(net.all_sum("payloads named", [name_count])? != [0])
 }
 
 /// Returns the keys of the questions of all workers, ascending.
@@ -325,16 +325,16 @@ fn asked_for(net: &mut Net<'_>, questions: &[Question]) -> Result<Arc<Vec<u64>>>
 fn offers(
     local_pages: &WorkerPages,
     revisits: &[RevisitRecord],
-    found: &[Option<Content>],
+    contents: &[Option<Content>],
     floors: &[u64],
-    me: u32,
-    asked: Asked,
+    own_index: u32,
+    question_kind: QuestionKind,
     is_asked: impl Fn(u64) -> bool,
 ) -> Result<Vec<Offer>> {
     // An unresolved revisit is offered by URL and date only: other revisits must wait for it, but
     // not for its weaker names.
     let keys = |url: DocId, time: i64, names: RecordIds, is_known: bool| {
-        let keys = match asked.is_by_names() {
+        let keys = match question_kind.is_by_names() {
             false => [Some(Way::Before.key(url)), None, None],
             true => [
                 (time != 0).then(|| Way::at(url, time)),
@@ -346,7 +346,7 @@ fn offers(
     };
     let mut offers = Vec::new();
     let mut names = local_pages.names.iter();
-    local_pages.captures.each(|page| {
+    local_pages.captures.for_each(|page| {
         let Some(&names) = names.next() else { return };
         if page.offset < floors[page.item as usize] {
             return;
@@ -362,17 +362,17 @@ fn offers(
                 body: page.body,
                 hash: page.content_hash(),
                 url: page.doc_id,
-                worker: me,
+                worker: own_index,
                 slot: page.slot,
             },
             source: page.source.into(),
             offset: page.offset,
         }));
     })?;
-    for (revisit, content) in revisits.iter().zip(found) {
+    for (revisit, content) in revisits.iter().zip(contents) {
         // Only in the first kind of rounds may an unresolved revisit be an answer: others then wait
         // for it.
-        if content.is_none() && asked != Asked::Names {
+        if content.is_none() && question_kind != QuestionKind::Names {
             continue;
         }
         let (url, names) = (doc_id(&revisit.url), revisit.names);
@@ -391,19 +391,24 @@ fn offers(
     Ok(offers)
 }
 
-fn questions(revisits: &[RevisitRecord], found: &[Option<Content>], me: u32, asked: Asked) -> Vec<Question> {
+fn questions(
+    revisits: &[RevisitRecord],
+    contents: &[Option<Content>],
+    own_index: u32,
+    question_kind: QuestionKind,
+) -> Vec<Question> {
     let mut questions = Vec::new();
-    for (number, (row, _)) in revisits.iter().zip(found).enumerate().filter(|(_, (_, content))| content.is_none()) {
+    for (number, (row, _)) in revisits.iter().zip(contents).enumerate().filter(|(_, (_, content))| content.is_none()) {
         let url = if row.original == 0 { doc_id(&row.url) } else { row.original };
         let mut ask = |way: Way, key, time| {
             let (payload, id, revisit) = (row.names.payload, row.refers_to, number as u32);
-            questions.push(Question { key, url, payload, id, time, asker: me, revisit, way: way as u64 });
+            questions.push(Question { key, url, payload, id, time, asker: own_index, revisit, method: way as u64 });
         };
-        if !asked.is_by_names() {
+        if !question_kind.is_by_names() {
             let is_nameless = row.refers_to == 0 && row.original == 0;
             // The content of another payload may have been captured in between, so a revisit with a
             // payload does not ask for the previous capture.
-            if row.names.payload == 0 && (is_nameless || asked == Asked::AnyBefore) {
+            if row.names.payload == 0 && (is_nameless || question_kind == QuestionKind::AnyBefore) {
                 let times = [row.original_time, row.fetch_time, i64::MAX];
                 ask(Way::Before, Way::Before.key(url), *times.iter().find(|&&time| time != 0).unwrap_or(&i64::MAX));
             }
@@ -424,19 +429,24 @@ fn questions(revisits: &[RevisitRecord], found: &[Option<Content>], me: u32, ask
 
 /// Sends questions to the owners of names. Returns, for each revisit with an answer, the answer to
 /// its strongest name. The content is unknown for a revisit that waits.
-fn round(net: &mut Net<'_>, offers: Vec<Offer>, questions: Vec<Question>, asked: Asked) -> Result<Vec<Answer>> {
+fn round(
+    net: &mut Net<'_>,
+    offers: Vec<Offer>,
+    questions: Vec<Question>,
+    question_kind: QuestionKind,
+) -> Result<Vec<Answer>> {
     let peers = net.peers() as u64;
     let mut offers = net.exchange("names of records", offers, |row| (row.key % peers) as usize)?;
     offers.sort_unstable_by_key(|offer| offer.key);
     let questions = net.exchange("names of originals", questions, |row| (row.key % peers) as usize)?;
     let answers = questions.into_iter().filter_map(|question| {
         let &Offer { source, content, .. } = best(&offers, &question)?;
-        let Question { asker, revisit, way, .. } = question;
-        Some(Answer { asker, revisit, way: way as u32, source: source as u32, content })
+        let Question { asker, revisit, method: way, .. } = question;
+        Some(Answer { asker, revisit, method: way as u32, source: source as u32, content })
     });
     let mut answers = net.exchange("originals", answers, |answer| answer.asker as usize)?;
-    debug_assert!(asked == Asked::Names || answers.iter().all(|answer| answer.content.is_known()));
-    answers.sort_unstable_by_key(|answer| (answer.revisit, answer.way));
+    debug_assert!(question_kind == QuestionKind::Names || answers.iter().all(|answer| answer.content.is_known()));
+    answers.sort_unstable_by_key(|answer| (answer.revisit, answer.method));
     answers.dedup_by_key(|answer| answer.revisit);
     Ok(answers)
 }
@@ -444,10 +454,10 @@ fn round(net: &mut Net<'_>, offers: Vec<Offer>, questions: Vec<Question>, asked:
 /// Returns the record that answers a question. `offers` must be ascending by key.
 fn best<'o>(offers: &'o [Offer], question: &Question) -> Option<&'o Offer> {
     let first = offers.partition_point(|offer| offer.key < question.key);
-    let named = || offers[first..].iter().take_while(|offer| offer.key == question.key);
-    if question.way == Way::Before as u64 {
-        let before = named().filter(|offer| offer.time <= question.time);
-        return before.min_by_key(|offer| (offer.is_conversion, Reverse(offer.time), in_any_order(offer)));
+    let candidates = || offers[first..].iter().take_while(|offer| offer.key == question.key);
+    if question.method == Way::Before as u64 {
+        let earlier_offers = candidates().filter(|offer| offer.time <= question.time);
+        return earlier_offers.min_by_key(|offer| (offer.is_conversion, Reverse(offer.time), in_any_order(offer)));
     }
     // Compares the other names that the revisit gives with those of the record. A record with fewer
     // and later mismatches is better.
@@ -459,14 +469,14 @@ fn best<'o>(offers: &'o [Offer], question: &Question) -> Option<&'o Offer> {
             question.id != 0 && offer.id != question.id,
         ]
     };
-    let known = || named().filter(|offer| offer.content.is_known());
+    let known_candidates = || candidates().filter(|offer| offer.content.is_known());
     let Some(best) =
-        known().min_by_key(|&offer| (misfits(offer), offer.is_conversion, offer.time, in_any_order(offer)))
+        known_candidates().min_by_key(|&offer| (misfits(offer), offer.is_conversion, offer.time, in_any_order(offer)))
     else {
-        return named().next();
+        return candidates().next();
     };
     let is_rival = |offer: &Offer| misfits(offer) == misfits(best) && offer.content.body != best.content.body;
-    let is_ambiguous = question.way == Way::Id as u64 && known().any(is_rival);
+    let is_ambiguous = question.method == Way::Id as u64 && known_candidates().any(is_rival);
     (!is_ambiguous).then_some(best)
 }
 
@@ -490,25 +500,25 @@ struct Outlook {
 fn outlooks(
     net: &Net<'_>,
     local_pages: &WorkerPages,
-    found: &[(u32, RevisitRecord)],
+    originals: &[(u32, RevisitRecord)],
     work: &WorkList,
     job: &Job,
 ) -> Result<Vec<Option<Outlook>>> {
-    let mut outlooks: Vec<Option<Outlook>> = vec![None; found.len()];
+    let mut outlooks: Vec<Option<Outlook>> = vec![None; originals.len()];
     // Numbers of revisits by the place of their original.
-    let mut to_read: BTreeMap<u32, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
+    let mut places_to_read: BTreeMap<u32, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
     let mut captures = local_pages.captures.reader();
-    for (number, (slot, revisit)) in found.iter().enumerate() {
+    for (number, (slot, revisit)) in originals.iter().enumerate() {
         let original = captures.get(*slot as usize)?;
-        if original.url() != revisit.url && original.rest().segments.is_empty() {
-            to_read.entry(original.source).or_default().entry(original.offset).or_default().push(number);
+        if original.url() != revisit.url && original.rare_fields().segments.is_empty() {
+            places_to_read.entry(original.source).or_default().entry(original.offset).or_default().push(number);
         }
     }
     // An original in segments cannot be read at one offset, so its segments are joined again.
     let mut extractor = Extractor::following(&job.input.limits, &job.links);
-    for ((slot, revisit), outlook) in found.iter().zip(&mut outlooks) {
+    for ((slot, revisit), outlook) in originals.iter().zip(&mut outlooks) {
         let original = captures.get(*slot as usize)?;
-        let segments = original.rest().segments;
+        let segments = original.rare_fields().segments;
         if original.url() != revisit.url && !segments.is_empty() {
             let first = (original.source, original.offset);
             let places: Vec<_> = std::iter::once(first).chain(segments).collect();
@@ -517,7 +527,7 @@ fn outlooks(
             }
         }
     }
-    for (source, mut places) in to_read {
+    for (source, mut places) in places_to_read {
         let offsets: Vec<u64> = places.keys().copied().collect();
         work.read_again(source, &offsets, &job.input, &mut |read| {
             net.check()?;
@@ -526,7 +536,7 @@ fn outlooks(
             let Ok(url) = CanonicalUrl::parse(&page.url) else { return Ok(()) };
             let body = bytes(&page.body);
             for &number in &*numbers {
-                let (slot, revisit) = &found[number];
+                let (slot, revisit) = &originals[number];
                 let original = captures.get(*slot as usize)?;
                 // Several records may share a place, in a compressed file of one member.
                 if original.url() == url.as_str() && original.body == body && outlooks[number].is_none() {
@@ -536,12 +546,12 @@ fn outlooks(
             Ok(())
         })?;
         if let Some(&number) = places.values().flatten().find(|&&number| outlooks[number].is_none()) {
-            let place = found[number].0 as usize;
+            let place = originals[number].0 as usize;
             let page = captures.get(place)?;
             let (url, offset) = (page.url(), page.offset);
-            let lost =
+            let fault =
                 format!("the record at offset {offset} is no longer {url}: the file changed during the run; run again");
-            return Err(Error::input(&work.inputs[source as usize], lost));
+            return Err(Error::input(&work.inputs[source as usize], fault));
         }
     }
     Ok(outlooks)
@@ -550,8 +560,8 @@ fn outlooks(
 /// Returns the references of a revisit with the content of this page. Relative links are resolved
 /// against the URL of the revisit.
 fn outlook_of(page: &RawPage, revisit: &RevisitRecord, extractor: &mut Extractor) -> Result<Option<Outlook>> {
-    let of = CanonicalUrl::parse(&revisit.url).expect("the URL of a revisit is canonical");
-    let extracted = extractor.page(page, &of)?.ok();
+    let base_url = CanonicalUrl::parse(&revisit.url).expect("the URL of a revisit is canonical");
+    let extracted = extractor.page(page, &base_url)?.ok();
     Ok(extracted.map(|ExtractedPage { links, leads_to, canonical, editions, .. }| Outlook {
         links: links.to_vec(),
         leads_to,
@@ -604,9 +614,10 @@ fn keep_locally(
         None => {
             local_pages.links.push_again(slot)?;
             let at = local_pages.leads.binary_search_by_key(&(slot as u32), |lead| lead.0);
-            let of_slot = |row: &(u32, DocId)| row.0 as usize == slot;
+            let is_of_slot = |row: &(u32, DocId)| row.0 as usize == slot;
             let start = local_pages.editions.partition_point(|row| (row.0 as usize) < slot);
-            let editions = local_pages.editions[start..].iter().copied().take_while(of_slot).map(|row| row.1).collect();
+            let editions =
+                local_pages.editions[start..].iter().copied().take_while(is_of_slot).map(|row| row.1).collect();
             (at.ok().map(|at| local_pages.leads[at].1), editions)
         }
     };

@@ -45,8 +45,8 @@ pub fn resolve(
         return Ok(());
     }
     let peers = net.peers() as u64;
-    let to_owner = rows.into_iter().map(|row| Ok(((row.origin % peers) as usize, row)));
-    let mut rows: Vec<SegmentRecord> = net.exchange_values("segments", to_owner)?;
+    let owner_rows = rows.into_iter().map(|row| Ok(((row.origin % peers) as usize, row)));
+    let mut rows: Vec<SegmentRecord> = net.exchange_values("segments", owner_rows)?;
     rows.sort_unstable();
     let mut reader = PageIngest::on(std::mem::take(local_pages), net, job)?;
     for record in rows.chunk_by(|x, y| x.origin == y.origin) {
@@ -55,19 +55,19 @@ pub fn resolve(
             net.check()?;
             reader.item = (first.item, first.source);
             let mut places = Vec::new();
-            let found = match whole(first, &record[firsts..], job.input.limits.record_bytes) {
+            let whole_record = match whole(first, &record[firsts..], job.input.limits.record_bytes) {
                 Ok(parts) => {
                     places.extend(parts.iter().map(|row| (row.source, row.offset)));
                     read(net, &places, Some(first.origin), &queue.work, &job.input)?
                 }
                 Err(refusal) => Err(refusal),
             };
-            let found = match found {
+            let outcome = match whole_record {
                 Ok(page) => ReadResult::Page(page),
                 Err((reason, detail)) => ReadResult::Refused(RefusedRecord::new(first.offset, reason, detail)),
             };
             reader.segments = places.split_off(places.len().min(1));
-            reader.take(found, &queue.progress)?;
+            reader.take(outcome, &queue.progress)?;
         }
         let (reason, detail) = match firsts {
             0 => (Reason::Segmented, "a continuation whose first segment is not in the input or is not a page"),
@@ -80,25 +80,28 @@ pub fn resolve(
 }
 
 /// Returns all segments of a record in their order, given its first segment and the continuations
-/// of the record in ascending order. Fails if the record is incomplete or exceeds `most` bytes.
+/// of the record in ascending order. Fails if the record is incomplete or exceeds `max_bytes`
+/// bytes.
 fn whole<'s>(
     first: &'s SegmentRecord,
-    others: &'s [SegmentRecord],
-    most: u64,
+    later_segments: &'s [SegmentRecord],
+    max_bytes: u64,
 ) -> std::result::Result<Vec<&'s SegmentRecord>, Refusal> {
     let mut parts = vec![first];
-    for same in others.chunk_by(|x, y| x.number == y.number) {
+    for copies_of_segment in later_segments.chunk_by(|x, y| x.number == y.number) {
         let next = parts.len() as u32 + 1;
-        if same[0].number != next {
+        if copies_of_segment[0].number != next {
             return Err((Reason::Segmented, format!("segment {next} is missing")));
         }
-        let mut copies = same.iter().take_while(|row| row.block == same[0].block);
-        parts.push(copies.find(|row| row.source == first.source).unwrap_or(&same[0]));
+        let mut copies = copies_of_segment.iter().take_while(|row| row.block == copies_of_segment[0].block);
+        parts.push(copies.find(|row| row.source == first.source).unwrap_or(&copies_of_segment[0]));
     }
     let bytes: u64 = parts.iter().map(|row| row.bytes).sum();
     match parts[parts.len() - 1].total {
         0 => Err((Reason::Segmented, format!("segment {} is missing", parts.len() + 1))),
-        _ if bytes > most => Err((Reason::RecordTooLarge, format!("over {most} bytes in {} segments", parts.len()))),
+        _ if bytes > max_bytes => {
+            Err((Reason::RecordTooLarge, format!("over {max_bytes} bytes in {} segments", parts.len())))
+        }
         total if total != bytes => {
             Err((Reason::Segmented, format!("its segments have {bytes} bytes, not the declared {total} bytes")))
         }
@@ -118,7 +121,7 @@ pub fn read(
     work: &WorkList,
     input: &InputSettings,
 ) -> Result<std::result::Result<RawPage, Refusal>> {
-    let mut found = Vec::with_capacity(places.len());
+    let mut segments = Vec::with_capacity(places.len());
     for (&(source, offset), number) in places.iter().zip(1..) {
         let mut segment = None;
         work.read_again(source, &[offset], input, &mut |read| {
@@ -126,16 +129,16 @@ pub fn read(
             segment = segment.take().or(segments::WarcSegment::pick(read, offset, number, origin));
             Ok(())
         })?;
-        let lost = || {
-            let what = format!(
+        let missing_segment = || {
+            let fault = format!(
                 "the record at offset {offset} is no longer segment {number}: the file changed during the run; run \
                 again"
             );
-            Error::input(&work.inputs[source as usize], what)
+            Error::input(&work.inputs[source as usize], fault)
         };
-        let segment = segment.ok_or_else(lost)?;
+        let segment = segment.ok_or_else(missing_segment)?;
         origin = Some(segment.origin);
-        found.push(segment);
+        segments.push(segment);
     }
-    Ok(join(&found, input).map(|page| RawPage { offset: places[0].1, ..page }))
+    Ok(join(&segments, input).map(|page| RawPage { offset: places[0].1, ..page }))
 }

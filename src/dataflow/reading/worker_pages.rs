@@ -94,8 +94,8 @@ impl WorkerPages {
 
     /// Returns the bytes of captures, chunks, features and links on disk.
     pub fn spilled_bytes(&self) -> u64 {
-        let of_lists = self.fprints.spilled_bytes() + self.features.spilled_bytes() + self.links.spilled_bytes();
-        self.captures.spilled_bytes() + of_lists
+        let list_bytes = self.fprints.spilled_bytes() + self.features.spilled_bytes() + self.links.spilled_bytes();
+        self.captures.spilled_bytes() + list_bytes
     }
 
     /// Drops the slots without a capture, and renumbers the others. If there are sets of shingles,
@@ -112,7 +112,7 @@ impl WorkerPages {
             return Ok(());
         }
         let mut stays = vec![false; self.exact.len()];
-        self.captures.each(|page| stays[page.slot as usize] = true)?;
+        self.captures.for_each(|page| stays[page.slot as usize] = true)?;
         self.fprints.retain(&stays)?;
         self.links.retain(&stays)?;
         self.features.retain(&stays)?;
@@ -181,13 +181,13 @@ mod tests {
         assert_eq!(local_pages.exact, stay);
         let (mut fprints, mut links, mut features) =
             (local_pages.fprints.reader(), local_pages.links.reader(), local_pages.features.reader());
-        for (slot, &was) in stay.iter().enumerate() {
-            let number = was as usize;
+        for (slot, &slot_value) in stay.iter().enumerate() {
+            let number = slot_value as usize;
             assert_eq!(local_pages.captures.reader().get(slot).unwrap().slot, slot as u32);
-            assert_eq!(fprints.get(slot).unwrap(), vec![was; times * (number % 5)]);
-            assert_eq!(links.get(slot).unwrap(), vec![was << 8; times * (number % 3)]);
-            let want = (vec![was; times * (number % 4)], vec![was as u16; times * (number % 4)]);
-            assert_eq!(features.get(slot).unwrap(), (&want.0[..], &want.1[..]));
+            assert_eq!(fprints.get(slot).unwrap(), vec![slot_value; times * (number % 5)]);
+            assert_eq!(links.get(slot).unwrap(), vec![slot_value << 8; times * (number % 3)]);
+            let expected = (vec![slot_value; times * (number % 4)], vec![slot_value as u16; times * (number % 4)]);
+            assert_eq!(features.get(slot).unwrap(), (&expected.0[..], &expected.1[..]));
         }
         let leads: Vec<(u32, DocId)> =
             (0u32..).zip(&stay).filter(|(_, was)| **was % 2 == 0).map(|(slot, &was)| (slot, was)).collect();

@@ -46,8 +46,8 @@ pub fn components<Member: Number, Label: Number>(
     let leads = net.is_keeper();
     if are_shared(members, net.processes()) {
         let gives = leads && net.processes() > 1;
-        let mine = sets.forest().take(if gives { members } else { 0 }).map(<[u32; 2]>::from).collect();
-        let forests = if net.processes() > 1 { net.broadcast(name, mine)? } else { Arc::new(mine) };
+        let own_edges = sets.forest().take(if gives { members } else { 0 }).map(<[u32; 2]>::from).collect();
+        let forests = if net.processes() > 1 { net.broadcast(name, own_edges)? } else { Arc::new(own_edges) };
         let sets = net.take_back(sets)?;
         return net.once_per_process(|| {
             let sets = sets.expect("it has taken them back");
@@ -71,15 +71,15 @@ pub fn components<Member: Number, Label: Number>(
     let sets = net.take_back(sets)?.filter(|_| net.index() == 0);
     let labels = sets.map_or(Vec::new(), SharedSets::labels);
     // A member that is its own label is the default on every process and need not be sent.
-    let others = (0..).zip(labels).filter(|(member, label)| member != label);
-    let (owners, dealt) = (HashOwners::new(net), others.map(|(member, label)| [label, member]));
-    let mut dealt: Vec<[u32; 2]> = net.exchange(name, dealt, |row| owners.owner(row[0]))?;
-    dealt.sort_unstable();
-    let of_label = dealt.chunk_by(|x, y| x[0] == y[0]);
-    let groups = of_label.map(|rows| ([Page(rows[0][0])], rows.iter().map(|row| Page(row[1]))));
-    let alone = || (0..members).map(Label::from_index).collect::<Vec<Label>>();
+    let labelled = (0..).zip(labels).filter(|(member, label)| member != label);
+    let (owners, label_rows) = (HashOwners::new(net), labelled.map(|(member, label)| [label, member]));
+    let mut received_rows: Vec<[u32; 2]> = net.exchange(name, label_rows, |row| owners.owner(row[0]))?;
+    received_rows.sort_unstable();
+    let label_groups = received_rows.chunk_by(|x, y| x[0] == y[0]);
+    let groups = label_groups.map(|rows| ([Page(rows[0][0])], rows.iter().map(|row| Page(row[1]))));
+    let single_labels = || (0..members).map(Label::from_index).collect::<Vec<Label>>();
     let label = |_: &mut Vec<Label>, [label]: [Page; 1]| label.0;
-    broadcast_groups(net, name, groups, alone, label, |labels, label, member| {
+    broadcast_groups(net, name, groups, single_labels, label, |labels, label, member| {
         labels[member.index()] = Label::from_index(label as usize);
     })
 }

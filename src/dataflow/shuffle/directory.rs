@@ -17,14 +17,14 @@ use webtwin_spill::{MemoryPool, SpillColumn};
 #[derive(Debug, Clone, Copy)]
 pub struct TablePartitions {
     bits: u32,
-    dealt: RoundRobin,
+    assignment: RoundRobin,
 }
 
 impl TablePartitions {
     /// Divides the keys into `partitions` ranges, which are dealt to `peers` workers. `partitions`
     /// is a power of two.
     pub fn new(partitions: u32, peers: usize) -> TablePartitions {
-        TablePartitions { bits: partitions.trailing_zeros(), dealt: RoundRobin::new(peers) }
+        TablePartitions { bits: partitions.trailing_zeros(), assignment: RoundRobin::new(peers) }
     }
 
     /// Returns the number of partitions.
@@ -40,16 +40,16 @@ impl TablePartitions {
     /// Divides the keys of an owner into `ranges` equal ranges, and returns the range that
     /// contains `key`. The range ascends with the key.
     pub fn range(&self, key: u64, ranges: usize) -> usize {
-        let of_owner = self.dealt.most(self.count()) as u128;
-        let place = (self.dealt.index(self.partition(key)) as u128) << 64 | u128::from(key << self.bits);
-        ((place >> 32) * ranges as u128 / (of_owner << 32)) as usize
+        let owner_partitions = self.assignment.most(self.count()) as u128;
+        let place = (self.assignment.index(self.partition(key)) as u128) << 64 | u128::from(key << self.bits);
+        ((place >> 32) * ranges as u128 / (owner_partitions << 32)) as usize
     }
 }
 
 /// A well mixed key belongs to the owner of its partition.
 impl Owners<u64> for TablePartitions {
     fn owner(&self, key: u64) -> usize {
-        self.dealt.owner(self.partition(key))
+        self.assignment.owner(self.partition(key))
     }
 }
 
@@ -60,9 +60,9 @@ impl Owners<u64> for TablePartitions {
 /// the number of a page.
 pub fn first_pages(counts: &[u64]) -> Result<Vec<u32>> {
     let allowed = u64::from(Page::NONE);
-    let found = counts.iter().fold(0, |sum: u64, &count| sum.saturating_add(count));
-    if found > allowed {
-        return Err(Error::TooManyRows { what: "pages".into(), found, allowed });
+    let page_count = counts.iter().fold(0, |sum: u64, &count| sum.saturating_add(count));
+    if page_count > allowed {
+        return Err(Error::TooManyRows { what: "pages".into(), found: page_count, allowed });
     }
     let firsts = counts.iter().scan(0, |end, &count| {
         let first = *end;
@@ -112,7 +112,8 @@ impl Entries {
             Some(Page(*end))
         }));
         let pages = starts[counts.len()].index();
-        let next = (0..partitions.dealt.peers()).map(|worker| (worker, starts.get(worker).map_or(0, |page| page.0)));
+        let next =
+            (0..partitions.assignment.peers()).map(|worker| (worker, starts.get(worker).map_or(0, |page| page.0)));
         let next = next.collect();
         let directory = Directory::with(starts, vec![HostId(0); pages], partitions);
         Entries { directory, doc_ids: vec![0; pages], next }
@@ -123,7 +124,7 @@ impl Entries {
         let Directory { starts, hosts, partitions, .. } = &mut self.directory;
         let (partition, page) = &mut self.next[worker];
         while *page == starts[*partition + 1].0 {
-            *partition += partitions.dealt.peers();
+            *partition += partitions.assignment.peers();
             *page = starts[*partition].0;
         }
         self.doc_ids[*page as usize] = entry.doc_id();
@@ -133,14 +134,14 @@ impl Entries {
 
     /// Returns the directory, after all pages have been entered.
     pub fn finish(self) -> Directory {
-        Directory { doc_ids: Mutex::new(DocIds::Held(Arc::new(self.doc_ids))), ..self.directory }
+        Directory { doc_ids: Mutex::new(DocIds::InMemory(Arc::new(self.doc_ids))), ..self.directory }
     }
 }
 
 /// Doc ids of all pages, ascending.
 #[derive(Debug)]
 enum DocIds {
-    Held(Arc<Vec<DocId>>),
+    InMemory(Arc<Vec<DocId>>),
     /// Doc ids that are spilled to disk. They are in memory only while a caller holds them.
     Spilled(SpillColumn<DocId>, Weak<Vec<DocId>>),
 }
@@ -155,7 +156,7 @@ pub struct Directory {
     /// First page of each partition, followed by the number of all pages.
     starts: Vec<Page>,
     /// Number of pages in earlier partitions of the same owner, for each partition.
-    before: Vec<u32>,
+    pages_before: Vec<u32>,
     partitions: TablePartitions,
 }
 
@@ -165,7 +166,7 @@ impl Directory {
         let start = |p: usize| Page::from_index(doc_ids.partition_point(|&doc_id| partitions.partition(doc_id) < p));
         let starts = (0..=partitions.count()).map(start).collect();
         let directory = Directory::with(starts, hosts, partitions);
-        Directory { doc_ids: Mutex::new(DocIds::Held(Arc::new(doc_ids))), ..directory }
+        Directory { doc_ids: Mutex::new(DocIds::InMemory(Arc::new(doc_ids))), ..directory }
     }
 
     /// Creates the directory of pages of which only number and host are known, such as synthetic
@@ -178,15 +179,21 @@ impl Directory {
     /// Creates the directory of pages with the given hosts, without doc ids. `starts` are the first
     /// pages of the partitions.
     fn with(starts: Vec<Page>, hosts: Vec<HostId>, partitions: TablePartitions) -> Directory {
-        let mut owned = vec![0; partitions.dealt.peers()];
-        let before = starts.windows(2).enumerate().map(|(p, starts)| {
-            let owned = &mut owned[partitions.dealt.owner(p)];
-            let before = *owned;
+        let mut owned = vec![0; partitions.assignment.peers()];
+        let pages_before = starts.windows(2).enumerate().map(|(p, starts)| {
+            let owned = &mut owned[partitions.assignment.owner(p)];
+            let first_page = *owned;
             *owned += starts[1].0 - starts[0].0;
-            before
+            first_page
         });
-        let before = before.collect();
-        Directory { doc_ids: Mutex::new(DocIds::Held(Arc::default())), hosts, starts, before, partitions }
+        let first_places = pages_before.collect();
+        Directory {
+            doc_ids: Mutex::new(DocIds::InMemory(Arc::default())),
+            hosts,
+            starts,
+            pages_before: first_places,
+            partitions,
+        }
     }
 
     /// Returns the number of pages.
@@ -206,13 +213,13 @@ impl Directory {
     /// Returns any error of the disk.
     pub fn doc_ids(&self) -> Result<Arc<Vec<DocId>>> {
         match &mut *self.doc_ids.lock().unwrap_or_else(PoisonError::into_inner) {
-            DocIds::Held(doc_ids) => Ok(Arc::clone(doc_ids)),
-            DocIds::Spilled(spilled, held) => {
-                if let Some(doc_ids) = held.upgrade() {
+            DocIds::InMemory(doc_ids) => Ok(Arc::clone(doc_ids)),
+            DocIds::Spilled(spilled, cached) => {
+                if let Some(doc_ids) = cached.upgrade() {
                     return Ok(doc_ids);
                 }
-                let doc_ids = Arc::new(spilled.all()?.into_owned());
-                *held = Arc::downgrade(&doc_ids);
+                let doc_ids = Arc::new(spilled.all_rows()?.into_owned());
+                *cached = Arc::downgrade(&doc_ids);
                 Ok(doc_ids)
             }
         }
@@ -225,11 +232,11 @@ impl Directory {
     /// Returns any error of the disk.
     pub fn spill_doc_ids(&self, pool: &MemoryPool) -> Result<()> {
         let mut doc_ids = self.doc_ids.lock().unwrap_or_else(PoisonError::into_inner);
-        if let DocIds::Held(held) = &mut *doc_ids
+        if let DocIds::InMemory(doc_ids_in_memory) = &mut *doc_ids
             && pool.is_bounded()
         {
-            let held = Arc::unwrap_or_clone(std::mem::take(held));
-            *doc_ids = DocIds::Spilled(SpillColumn::from_rows(held, pool)?, Weak::new());
+            let owned_ids = Arc::unwrap_or_clone(std::mem::take(doc_ids_in_memory));
+            *doc_ids = DocIds::Spilled(SpillColumn::from_rows(owned_ids, pool)?, Weak::new());
         }
         Ok(())
     }
@@ -250,8 +257,8 @@ impl Directory {
         let guess = (page.0 as u64 * self.partitions.count() as u64 / self.len() as u64) as usize;
         let is_in = |partition: usize| self.starts[partition] <= page && page < self.starts[partition + 1];
         let near = [guess, guess + 1, guess.wrapping_sub(1)];
-        let found = near.into_iter().find(|&partition| partition < self.partitions.count() && is_in(partition));
-        found.unwrap_or_else(|| self.starts.partition_point(|&start| start <= page) - 1)
+        let guess = near.into_iter().find(|&partition| partition < self.partitions.count() && is_in(partition));
+        guess.unwrap_or_else(|| self.starts.partition_point(|&start| start <= page) - 1)
     }
 
     /// Returns the pages that a worker owns, ascending.
@@ -263,7 +270,7 @@ impl Directory {
     /// among them.
     pub fn owned_from(&self, worker: usize, place: usize) -> impl Iterator<Item = Page> + '_ {
         self.parts(worker).flat_map(move |(p, pages)| {
-            let passed = (place as u32).saturating_sub(self.before[p]).min(pages.end - pages.start);
+            let passed = (place as u32).saturating_sub(self.pages_before[p]).min(pages.end - pages.start);
             (pages.start + passed..pages.end).map(Page)
         })
     }
@@ -271,14 +278,15 @@ impl Directory {
     /// Returns the non-empty partitions of a worker in ascending order, each with the range of its
     /// page numbers.
     pub fn parts(&self, worker: usize) -> impl Iterator<Item = (usize, Range<u32>)> + '_ {
-        let mine = (0..self.partitions.count()).filter(move |&p| self.partitions.dealt.owner(p) == worker);
-        mine.map(|p| (p, self.starts[p].0..self.starts[p + 1].0)).filter(|(_, pages)| !pages.is_empty())
+        let own_partitions =
+            (0..self.partitions.count()).filter(move |&p| self.partitions.assignment.owner(p) == worker);
+        own_partitions.map(|p| (p, self.starts[p].0..self.starts[p + 1].0)).filter(|(_, pages)| !pages.is_empty())
     }
 
     /// Returns the index of a page among the pages of its owner.
     pub fn place(&self, page: Page) -> usize {
         let partition = self.partition(page);
-        (self.before[partition] + page.0 - self.starts[partition].0) as usize
+        (self.pages_before[partition] + page.0 - self.starts[partition].0) as usize
     }
 
     /// Returns the owner of a doc id, which need not belong to a page.
@@ -338,7 +346,7 @@ impl DocIdIndex<'_> {
 /// A row of a page belongs to the owner of the page's doc id.
 impl Owners<Page> for Directory {
     fn owner(&self, page: Page) -> usize {
-        self.partitions.dealt.owner(self.partition(page))
+        self.partitions.assignment.owner(self.partition(page))
     }
 }
 
@@ -351,12 +359,12 @@ mod tests {
 
     #[test]
     fn page_numbers_are_below_the_largest_32_bit_value() {
-        let most = u64::from(u32::MAX);
-        assert_eq!(first_pages(&[most - 7, 4, 0, 3]).unwrap(), [0, u32::MAX - 7, u32::MAX - 3, u32::MAX - 3]);
-        for counts in [&[most - 7, 4, 0, 4][..], &[most + 1], &[u64::MAX, 2], &[1 << 31; 2]] {
-            let found = counts.iter().fold(0, |sum: u64, &count| sum.saturating_add(count));
-            let refused = first_pages(counts).unwrap_err();
-            assert!(matches!(refused, Error::TooManyRows { found: message, .. } if message == found), "{refused}");
+        let max_number = u64::from(u32::MAX);
+        assert_eq!(first_pages(&[max_number - 7, 4, 0, 3]).unwrap(), [0, u32::MAX - 7, u32::MAX - 3, u32::MAX - 3]);
+        for counts in [&[max_number - 7, 4, 0, 4][..], &[max_number + 1], &[u64::MAX, 2], &[1 << 31; 2]] {
+            let total = counts.iter().fold(0, |sum: u64, &count| sum.saturating_add(count));
+            let error = first_pages(counts).unwrap_err();
+            assert!(matches!(error, Error::TooManyRows { found: message, .. } if message == total), "{error}");
         }
     }
 
@@ -374,14 +382,14 @@ mod tests {
             ids.iter().for_each(|&id| counts[partitions.partition(id)] += 1);
             let mut entries = Entries::new(&counts, partitions);
             for worker in [1, 2, 0] {
-                let own = ids.iter().filter(|&&id| partitions.owner(id) == worker);
-                own.for_each(|&id| entries.put(worker, &DirectoryEntry::new(id, HostId(id as u32))));
+                let own_ids = ids.iter().filter(|&&id| partitions.owner(id) == worker);
+                own_ids.for_each(|&id| entries.put(worker, &DirectoryEntry::new(id, HostId(id as u32))));
             }
             let directory = entries.finish();
             prop_assert!(pages().all(|page| directory.hosts[page] == HostId(ids[page.index()] as u32)));
             for key in 0..500 {
-                let want = ids.binary_search(&id(key)).ok().map(Page::from_index);
-                prop_assert_eq!(directory.by_doc_id().unwrap().page(id(key)), want);
+                let expected = ids.binary_search(&id(key)).ok().map(Page::from_index);
+                prop_assert_eq!(directory.by_doc_id().unwrap().page(id(key)), expected);
             }
             directory.spill_doc_ids(&MemoryPool::default().limited(0)).unwrap();
             prop_assert_eq!(&*directory.doc_ids().unwrap(), &ids);

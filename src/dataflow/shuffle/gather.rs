@@ -29,9 +29,9 @@ impl<K: Ord + Copy> Gather<K> {
         self.runs.clear();
         let mut start = 0;
         while start < rows.len() {
-            let of = key(&rows[start]);
-            let length = rows[start..].iter().take_while(|row| key(row) == of).count();
-            self.runs.push((of, start, length));
+            let run_key = key(&rows[start]);
+            let length = rows[start..].iter().take_while(|row| key(row) == run_key).count();
+            self.runs.push((run_key, start, length));
             start += length;
         }
         self.runs.sort_unstable();
@@ -41,7 +41,7 @@ impl<K: Ord + Copy> Gather<K> {
     }
 }
 
-/// Replaces the content of `into` by the values that `made` returns for the rows, in ascending
+/// Replaces the content of `into` by the values that `value_of` returns for the rows, in ascending
 /// order of `number`, which is below `count`. Replaces the content of `ends` by the end of the
 /// values of each number. Rows with the same number stay in their order.
 ///
@@ -50,7 +50,7 @@ impl<K: Ord + Copy> Gather<K> {
 pub fn by_number<R, T: Copy + Default>(
     rows: &[R],
     number: impl Fn(&R) -> u32,
-    made: impl Fn(&R) -> T,
+    value_of: impl Fn(&R) -> T,
     count: usize,
     ends: &mut Vec<u32>,
     into: &mut Vec<T>,
@@ -60,13 +60,13 @@ pub fn by_number<R, T: Copy + Default>(
     into.clear();
     into.resize(rows.len(), T::default());
     rows.iter().for_each(|row| ends[number(row) as usize] += 1);
-    let mut before = 0;
+    let mut start = 0;
     for end in ends.iter_mut() {
-        before += std::mem::replace(end, before);
+        start += std::mem::replace(end, start);
     }
     for row in rows {
         let next = &mut ends[number(row) as usize];
-        into[*next as usize] = made(row);
+        into[*next as usize] = value_of(row);
         *next += 1;
     }
 }
@@ -84,8 +84,8 @@ mod tests {
             by_number(&rows, |row: &(u32, u32)| row.0, |row: &(u32, u32)| row.1, 9, &mut ends, &mut into);
             let mut start = 0;
             for (number, &end) in (0..).zip(&ends) {
-                let want: Vec<u32> = rows.iter().filter(|row| row.0 == number).map(|row| row.1).collect();
-                prop_assert_eq!(&into[start..end as usize], &want[..]);
+                let expected: Vec<u32> = rows.iter().filter(|row| row.0 == number).map(|row| row.1).collect();
+                prop_assert_eq!(&into[start..end as usize], &expected[..]);
                 start = end as usize;
             }
             prop_assert_eq!((ends.len(), start), (9, rows.len()));
@@ -97,10 +97,10 @@ mod tests {
             let rows: Vec<(u32, usize)> = keys.zip(0..).collect();
             let mut sorted = rows.clone();
             sorted.sort_by_key(|row| row.0);
-            let (mut gather, mut gathered) = (Gather::default(), vec![(7, 7)]);
+            let (mut gather, mut grouped) = (Gather::default(), vec![(7, 7)]);
             for _ in 0..2 {
-                gather.by_key(&rows, |row| row.0, &mut gathered);
-                prop_assert_eq!(&gathered, &sorted);
+                gather.by_key(&rows, |row| row.0, &mut grouped);
+                prop_assert_eq!(&grouped, &sorted);
             }
         }
     }

@@ -9,7 +9,7 @@ use webtwin_engine::Net;
 
 /// Broadcasts groups of pages, and returns one value for each process that contains the groups of
 /// all workers. `begin` creates the value. `open` receives the head of a group and returns a number
-/// for the group. `put` receives the number of a group and a page of the group. Groups of one
+/// for the group. `put_page` receives the number of a group and a page of the group. Groups of one
 /// sender arrive in the given order, interleaved with groups of other senders.
 ///
 /// # Errors
@@ -24,7 +24,7 @@ pub fn broadcast_groups<const N: usize, Pages: IntoIterator<Item = Page>, V: Sen
     groups: impl IntoIterator<Item = ([Page; N], Pages)>,
     begin: impl FnOnce() -> V,
     mut open: impl FnMut(&mut V, [Page; N]) -> u32,
-    mut put: impl FnMut(&mut V, u32, Page),
+    mut put_page: impl FnMut(&mut V, u32, Page),
 ) -> Result<Arc<V>> {
     let words = groups
         .into_iter()
@@ -33,7 +33,7 @@ pub fn broadcast_groups<const N: usize, Pages: IntoIterator<Item = Page>, V: Sen
     net.broadcast_into(name, packed(words), begin, |value, from, row: &PackedRow| {
         each_word(row, |word| match word {
             Word::Head(head) => numbers_of[from] = open(value, head),
-            Word::Page(page) => put(value, numbers_of[from], page),
+            Word::Page(page) => put_page(value, numbers_of[from], page),
         });
     })
 }
@@ -60,7 +60,7 @@ fn packed<const N: usize>(words: impl Iterator<Item = Word<N>>) -> impl Iterator
             Word::Head(head) => head[0],
             Word::Page(page) => page,
         };
-        let (mut row, mut head_before, mut before) = (OpenRow::new(first), first, first);
+        let (mut row, mut head_before, mut previous_page) = (OpenRow::new(first), first, first);
         let push_rest = |row: &mut OpenRow, head: &[Page; N]| {
             head[1..].iter().for_each(|page| row.push(signed(page.0, head[0].0)));
         };
@@ -74,23 +74,23 @@ fn packed<const N: usize>(words: impl Iterator<Item = Word<N>>) -> impl Iterator
         while let Some(word) = words.peek() {
             match word {
                 Word::Page(page) => {
-                    let distance = signed(page.0, before) + 1;
+                    let distance = signed(page.0, previous_page) + 1;
                     if !row.has_room_for(groups_of(distance)) {
                         break;
                     }
                     row.push(distance);
-                    before = page.0;
+                    previous_page = page.0;
                 }
                 Word::Head(head) => {
                     let distance = signed(head[0].0, head_before);
-                    let of_rest: usize = head[1..].iter().map(|page| groups_of(signed(page.0, head[0].0))).sum();
-                    if !row.has_room_for(1 + groups_of(distance) + of_rest) {
+                    let tail_groups: usize = head[1..].iter().map(|page| groups_of(signed(page.0, head[0].0))).sum();
+                    if !row.has_room_for(1 + groups_of(distance) + tail_groups) {
                         break;
                     }
                     row.push(HEAD);
                     row.push(distance);
                     push_rest(&mut row, head);
-                    (head_before, before) = (head[0].0, head[0].0);
+                    (head_before, previous_page) = (head[0].0, head[0].0);
                 }
             }
             words.next();
@@ -99,27 +99,27 @@ fn packed<const N: usize>(words: impl Iterator<Item = Word<N>>) -> impl Iterator
     })
 }
 
-/// Calls `each` with the words of a row.
-fn each_word<const N: usize>(row: &PackedRow, mut each: impl FnMut(Word<N>)) {
+/// Calls `visit` with the words of a row.
+fn each_word<const N: usize>(row: &PackedRow, mut visit: impl FnMut(Word<N>)) {
     let mut numbers = row.numbers();
-    let (mut head_before, mut before) = (row.first, row.first);
+    let (mut head_before, mut previous_page) = (row.first, row.first);
     let head_of = |first: u32, numbers: &mut PackedNumbers<'_>| {
         let mut head = [Page(first); N];
         head[1..].iter_mut().zip(numbers).for_each(|(page, distance)| *page = Page(of_signed(distance, first)));
         Word::Head(head)
     };
     match numbers.next() {
-        Some(HEAD) => each(head_of(row.first, &mut numbers)),
-        _ => each(Word::Page(Page(row.first))),
+        Some(HEAD) => visit(head_of(row.first, &mut numbers)),
+        _ => visit(Word::Page(Page(row.first))),
     }
     while let Some(number) = numbers.next() {
         if number == HEAD {
             head_before = of_signed(numbers.next().unwrap_or(0), head_before);
-            before = head_before;
-            each(head_of(head_before, &mut numbers));
+            previous_page = head_before;
+            visit(head_of(head_before, &mut numbers));
         } else {
-            before = of_signed(number - 1, before);
-            each(Word::Page(Page(before)));
+            previous_page = of_signed(number - 1, previous_page);
+            visit(Word::Page(Page(previous_page)));
         }
     }
 }
@@ -135,19 +135,22 @@ mod tests {
     fn every_worker_receives_the_groups_of_all() {
         // The words exceed one block.
         let groups = |worker: u32| (0..300).map(move |n| ([Page(worker), Page(n)], (0..n * 2).map(Page)));
-        let found = run(&ClusterLayout::local(3), 0, [0; 32], move |net| {
-            let open = |found: &mut Vec<([Page; 2], Vec<Page>)>, head| {
-                found.push((head, Vec::new()));
-                found.len() as u32 - 1
+        let results = run(&ClusterLayout::local(3), 0, [0; 32], move |net| {
+            let open = |groups_found: &mut Vec<([Page; 2], Vec<Page>)>, head| {
+                groups_found.push((head, Vec::new()));
+                groups_found.len() as u32 - 1
             };
-            let put = |found: &mut Vec<([Page; 2], Vec<Page>)>, number: u32, page| found[number as usize].1.push(page);
-            broadcast_groups(net, "groups", groups(net.index() as u32), Vec::new, open, put)
+            let put_page = |groups_found: &mut Vec<([Page; 2], Vec<Page>)>, number: u32, page| {
+                groups_found[number as usize].1.push(page)
+            };
+            broadcast_groups(net, "groups", groups(net.index() as u32), Vec::new, open, put_page)
         });
-        for found in found.unwrap() {
-            let mut found = found.to_vec();
-            found.sort();
-            let want: Vec<_> = (0..3).flat_map(groups).map(|(head, pages)| (head, pages.collect::<Vec<_>>())).collect();
-            assert!(found == want);
+        for result in results.unwrap() {
+            let mut sorted = result.to_vec();
+            sorted.sort();
+            let expected: Vec<_> =
+                (0..3).flat_map(groups).map(|(head, pages)| (head, pages.collect::<Vec<_>>())).collect();
+            assert!(sorted == expected);
         }
     }
 
@@ -160,9 +163,9 @@ mod tests {
                 let pages = pages.map(|page| Page((u64::from(page) >> bits) as u32));
                 if kind == 0 { Word::Head(pages) } else { Word::Page(pages[0]) }
             }).collect();
-            let mut found = Vec::new();
-            packed(words.iter().copied()).for_each(|row| each_word(&row, |word| found.push(word)));
-            prop_assert_eq!(found, words);
+            let mut unpacked = Vec::new();
+            packed(words.iter().copied()).for_each(|row| each_word(&row, |word| unpacked.push(word)));
+            prop_assert_eq!(unpacked, words);
         }
     }
 }

@@ -71,12 +71,12 @@ impl<T: Pod + Send> HashPartitions<T> {
         let is_few = |count: u64| count * size_of::<T>() as u64 <= PARTITION_BYTES;
         let hash = |row: &T| splitmix64(key(row).into());
         let mut rows = rows.into_iter();
-        let few = is_few(count).then(|| rows.by_ref()).into_iter().flatten();
+        let few_rows = is_few(count).then(|| rows.by_ref()).into_iter().flatten();
         let (owners, mut waiting) = (KeyShares::new(net.peers(), 0), Vec::new());
         let counts = net.exchange_with_reports(
             name,
             count,
-            few,
+            few_rows,
             |row| owners.owner(hash(row)),
             |rows| {
                 waiting.extend_from_slice(rows);
@@ -101,12 +101,12 @@ impl<T: Pod + Send> HashPartitions<T> {
     pub fn alike<K: Into<u64>>(
         net: &mut Net<'_>,
         name: &str,
-        alike: CommonPartitions,
+        partitioning: CommonPartitions,
         rows: impl IntoIterator<Item: TryIntoRow<T>>,
         key: impl Fn(&T) -> K,
     ) -> Result<HashPartitions<T>> {
-        let mut partitions = HashPartitions::empty(net, alike);
-        let shares = KeyShares::new(net.peers(), alike.bits);
+        let mut partitions = HashPartitions::empty(net, partitioning);
+        let shares = KeyShares::new(net.peers(), partitioning.bits);
         let hash = |row: &T| splitmix64(key(row).into());
         net.exchange_into(name, rows, |row| shares.owner(hash(row)), |rows| partitions.put(rows, hash, &shares))?;
         Ok(partitions)
@@ -180,20 +180,21 @@ impl<T: Pod + Send> HashPartitions<T> {
 pub fn two_alike<T: Pod + Send, U: Pod + Send, K: Into<u64>>(
     net: &mut Net<'_>,
     name: &str,
-    alike: CommonPartitions,
+    partitioning: CommonPartitions,
     (first, first_key): (impl IntoIterator<Item: TryIntoRow<T>>, impl Fn(&T) -> K),
     (second, second_key): (impl IntoIterator<Item: TryIntoRow<U>>, impl Fn(&U) -> K),
 ) -> Result<(HashPartitions<T>, HashPartitions<U>)> {
-    let shares = KeyShares::new(net.peers(), alike.bits);
-    let (mut of_first, mut of_second) = (HashPartitions::empty(net, alike), HashPartitions::empty(net, alike));
+    let shares = KeyShares::new(net.peers(), partitioning.bits);
+    let (mut first_partitions, mut second_partitions) =
+        (HashPartitions::empty(net, partitioning), HashPartitions::empty(net, partitioning));
     let first_hash = |row: &T| splitmix64(first_key(row).into());
     let second_hash = |row: &U| splitmix64(second_key(row).into());
     net.exchange_two(
         name,
-        (first, |row| shares.owner(first_hash(row)), |rows| of_first.put(rows, first_hash, &shares)),
-        (second, |row| shares.owner(second_hash(row)), |rows| of_second.put(rows, second_hash, &shares)),
+        (first, |row| shares.owner(first_hash(row)), |rows| first_partitions.put(rows, first_hash, &shares)),
+        (second, |row| shares.owner(second_hash(row)), |rows| second_partitions.put(rows, second_hash, &shares)),
     )?;
-    Ok((of_first, of_second))
+    Ok((first_partitions, second_partitions))
 }
 
 /// Rows, and links that have keys in common with them by their sources, in partitions that are
@@ -204,27 +205,28 @@ pub fn two_alike<T: Pod + Send, U: Pod + Send, K: Into<u64>>(
 pub fn rows_and_links<T: Pod + Send, K: Into<u64>>(
     net: &mut Net<'_>,
     name: &str,
-    alike: CommonPartitions,
+    partitioning: CommonPartitions,
     (rows, row_key): (impl IntoIterator<Item: TryIntoRow<T>>, impl Fn(&T) -> K),
     (links, link_key): (impl IntoIterator<Item = Result<(Page, Page)>>, impl Fn(Page) -> K),
 ) -> Result<(HashPartitions<T>, HashPartitions<[Page; 2]>)> {
     if net.processes() == 1 {
         let links = links.into_iter().map_ok(<[Page; 2]>::from);
-        return two_alike(net, name, alike, (rows, row_key), (links, |link: &[Page; 2]| link_key(link[0])));
+        return two_alike(net, name, partitioning, (rows, row_key), (links, |link: &[Page; 2]| link_key(link[0])));
     }
-    let shares = KeyShares::new(net.peers(), alike.bits);
-    let (mut of_rows, mut of_links) = (HashPartitions::empty(net, alike), HashPartitions::empty(net, alike));
+    let shares = KeyShares::new(net.peers(), partitioning.bits);
+    let (mut row_partitions, mut link_partitions) =
+        (HashPartitions::empty(net, partitioning), HashPartitions::empty(net, partitioning));
     let row_hash = |row: &T| splitmix64(row_key(row).into());
     let link_hash = |source: Page| splitmix64(link_key(source).into());
     let links = packed_links(links, |source| shares.owner(link_hash(source)), net.peers());
     let take_links = |rows: &[PackedRow]| {
-        let mut put = |source, target| of_links.push(shares.bucket(link_hash(source)), [source, target]);
-        rows.iter().try_for_each(|row| each_link(row, &mut put))
+        let mut put_link = |source, target| link_partitions.push(shares.bucket(link_hash(source)), [source, target]);
+        rows.iter().try_for_each(|row| each_link(row, &mut put_link))
     };
     net.exchange_two(
         name,
-        (rows, |row| shares.owner(row_hash(row)), |rows| of_rows.put(rows, row_hash, &shares)),
+        (rows, |row| shares.owner(row_hash(row)), |rows| row_partitions.put(rows, row_hash, &shares)),
         (links, |row| shares.owner(link_hash(Page(row.first))), take_links),
     )?;
-    Ok((of_rows, of_links))
+    Ok((row_partitions, link_partitions))
 }

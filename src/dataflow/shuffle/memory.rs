@@ -10,14 +10,14 @@ use webtwin_spill::{MemoryPool, ProcessBounds, SPILL, free_bytes, taken_bytes};
 
 /// Bytes of an idle process with up to two workers: code, stores, and blocks in transit between the
 /// workers.
-const AT_REST: u64 = 36 << 20;
+const IDLE_PROCESS_BYTES: u64 = 36 << 20;
 
 /// Bytes of each further worker of an idle process. Measured.
-pub const A_WORKER_AT_REST: u64 = 7 << 20;
+pub const IDLE_WORKER_BYTES: u64 = 7 << 20;
 
 /// Returns the bytes of an idle process with the given number of workers.
 pub fn at_rest(workers: usize) -> u64 {
-    AT_REST + A_WORKER_AT_REST * workers.saturating_sub(2) as u64
+    IDLE_PROCESS_BYTES + IDLE_WORKER_BYTES * workers.saturating_sub(2) as u64
 }
 
 /// Returns a worker's share of the bytes that its process needs if each page of the crawl takes
@@ -28,22 +28,22 @@ pub fn for_each_page(net: &Net<'_>, bytes: u64, pages: usize) -> u64 {
 
 /// Agrees with all workers on the memory budget of the next step, and on the disk space for it. The
 /// budget is the limit minus what the process holds and minus what the step cannot spill. What a
-/// process holds is the larger of the operating system's figure and the sum of `mine` over its
+/// process holds is the larger of the operating system's figure and the sum of `own_bytes` over its
 /// workers; `unspillable` is what the step cannot spill on this worker. Takes one round if memory
 /// is limited, and one if disk space is limited.
 ///
 /// # Errors
 /// Returns an error only if the run has ended.
-pub fn agree(net: &mut Net<'_>, mine: u64, unspillable: u64, effort: &Effort) -> Result<()> {
+pub fn agree(net: &mut Net<'_>, own_bytes: u64, unspillable: u64, effort: &Effort) -> Result<()> {
     if effort.memory_bytes == 0 {
-        net.memory = beside(net, 0, effort);
+        net.memory = remaining_budget(net, 0, effort);
         return Ok(());
     }
     release_free_memory();
     let workers = net.workers_per_process();
-    let all = net.all_gather("memory", ([mine, unspillable], build_info::memory_bytes()))?;
-    let (mut held, mut foreseen) = (0, 0);
-    for process in all.chunks(workers) {
+    let worker_bytes = net.all_gather("memory", ([own_bytes, unspillable], build_info::memory_bytes()))?;
+    let (mut held_bytes, mut foreseen) = (0, 0);
+    for process in worker_bytes.chunks(workers) {
         let sum = |kind: usize| process.iter().map(|worker| worker.0[kind]).sum::<u64>();
         let (by_estimate, needs) = (sum(0) + at_rest(workers), sum(1));
         let message = process.iter().map(|worker| worker.1).max().unwrap_or(0);
@@ -51,9 +51,9 @@ pub fn agree(net: &mut Net<'_>, mine: u64, unspillable: u64, effort: &Effort) ->
         // The system reports the memory of the whole process to each worker, so one report counts.
         // The estimate counts instead if it is larger, because reserved memory may not be in use
         // yet.
-        held = held.max(by_estimate.max(message) + needs);
+        held_bytes = held_bytes.max(by_estimate.max(message) + needs);
     }
-    let mut pool = beside(net, held, effort);
+    let mut pool = remaining_budget(net, held_bytes, effort);
     pool.foreseen_bytes = effort.memory_bytes.saturating_sub(foreseen);
     if pool.bounds.disk_is_set {
         // All workers have left the previous step, and its files are deleted.
@@ -64,16 +64,16 @@ pub fn agree(net: &mut Net<'_>, mine: u64, unspillable: u64, effort: &Effort) ->
     Ok(())
 }
 
-/// Returns the budget of the workers of a process that already holds `held` bytes.
-pub fn beside(net: &Net<'_>, held: u64, effort: &Effort) -> MemoryPool {
-    MemoryPool { workers: net.workers_per_process() as u64, ..of_process(held, effort) }
+/// Returns the budget of the workers of a process that already holds `held_bytes` bytes.
+pub fn remaining_budget(net: &Net<'_>, held_bytes: u64, effort: &Effort) -> MemoryPool {
+    MemoryPool { workers: net.workers_per_process() as u64, ..of_process(held_bytes, effort) }
 }
 
-/// Returns the budget of a process that already holds `held` bytes.
-pub fn of_process(held: u64, effort: &Effort) -> MemoryPool {
+/// Returns the budget of a process that already holds `held_bytes` bytes.
+pub fn of_process(held_bytes: u64, effort: &Effort) -> MemoryPool {
     let memory_bytes = match effort.memory_bytes {
         0 => u64::MAX,
-        allowed => allowed.saturating_sub(held).max(1),
+        allowed => allowed.saturating_sub(held_bytes).max(1),
     };
     let folder = match effort.spill.as_str() {
         "" => std::env::temp_dir(),
@@ -89,43 +89,45 @@ pub fn of_process(held: u64, effort: &Effort) -> MemoryPool {
     MemoryPool { disk_bytes, bounds, ..MemoryPool::new(memory_bytes, &folder, SPILL) }
 }
 
-/// Returns the bytes of the largest process. `mine` are the bytes of this worker. Takes one round.
+/// Returns the bytes of the largest process. `own_bytes` are the bytes of this worker. Takes one
+/// round.
 ///
 /// # Errors
 /// Returns an error only if the run has ended.
-pub fn of_largest_process(net: &mut Net<'_>, mine: u64) -> Result<u64> {
+pub fn of_largest_process(net: &mut Net<'_>, own_bytes: u64) -> Result<u64> {
     let workers = net.workers_per_process();
-    let all = net.all_gather("memory", mine)?;
-    Ok(all.chunks(workers).map(|process| process.iter().sum()).max().unwrap_or(0))
+    let worker_bytes = net.all_gather("memory", own_bytes)?;
+    Ok(worker_bytes.chunks(workers).map(|process| process.iter().sum()).max().unwrap_or(0))
 }
 
 /// Fails if this process with the given number of workers would exceed the limit `allowed_bytes`
-/// when it holds `held` bytes in addition to what it needs at rest. 0 means no limit.
+/// when it holds `held_bytes` bytes in addition to what it needs at rest. 0 means no limit.
 ///
 /// # Errors
 /// Returns [`Error::MemoryLimit`] with the number of bytes that would suffice.
-pub fn refuse_beyond_bound(what: &str, held: u64, workers: usize, allowed_bytes: u64) -> Result<()> {
-    let needed_bytes = held + at_rest(workers);
+pub fn refuse_beyond_bound(purpose: &str, held_bytes: u64, workers: usize, allowed_bytes: u64) -> Result<()> {
+    let needed_bytes = held_bytes + at_rest(workers);
     if allowed_bytes > 0 && needed_bytes > allowed_bytes {
-        return Err(too_little(what.into(), needed_bytes, allowed_bytes));
+        return Err(too_little(purpose.into(), needed_bytes, allowed_bytes));
     }
     Ok(())
 }
 
-/// Fails if a process would exceed the limit `allowed_bytes`. `mine` are the bytes of this worker,
-/// with its share of the data that the process holds once. Takes one round if memory is limited.
+/// Fails if a process would exceed the limit `allowed_bytes`. `own_bytes` are the bytes of this
+/// worker, with its share of the data that the process holds once. Takes one round if memory is
+/// limited.
 ///
 /// # Errors
 /// Returns [`Error::MemoryLimit`] on all workers, with the number of bytes that would suffice.
-pub fn check_bytes_against_bound(net: &mut Net<'_>, what: &str, mine: u64, allowed_bytes: u64) -> Result<()> {
+pub fn check_bytes_against_bound(net: &mut Net<'_>, purpose: &str, own_bytes: u64, allowed_bytes: u64) -> Result<()> {
     if allowed_bytes == 0 {
         return Ok(());
     }
-    let held = of_largest_process(net, mine)?;
-    refuse_beyond_bound(what, held, net.workers_per_process(), allowed_bytes)
+    let held_bytes = of_largest_process(net, own_bytes)?;
+    refuse_beyond_bound(purpose, held_bytes, net.workers_per_process(), allowed_bytes)
 }
 
 /// Creates the error for a job that needs a higher memory limit.
-pub fn too_little(what: String, needed_bytes: u64, allowed_bytes: u64) -> Error {
-    Error::MemoryLimit { what, needed_bytes, allowed_bytes, setting: "effort.memory_bytes".into() }
+pub fn too_little(purpose: String, needed_bytes: u64, allowed_bytes: u64) -> Error {
+    Error::MemoryLimit { what: purpose, needed_bytes, allowed_bytes, setting: "effort.memory_bytes".into() }
 }

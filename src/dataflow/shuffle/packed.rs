@@ -102,32 +102,32 @@ pub fn of_signed(distance: u64, from: u32) -> u32 {
 #[derive(Debug, Clone)]
 pub struct OpenRow {
     row: PackedRow,
-    used: usize,
+    used_groups: usize,
 }
 
 impl OpenRow {
     /// Begins a row with a number in full.
     #[inline]
     pub fn new(first: u32) -> OpenRow {
-        OpenRow { row: PackedRow { first, groups: [0xff; GROUPS / 2] }, used: 0 }
+        OpenRow { row: PackedRow { first, groups: [0xff; GROUPS / 2] }, used_groups: 0 }
     }
 
     /// Returns true if numbers of this many groups in all still fit.
     #[inline]
     pub fn has_room_for(&self, groups: usize) -> bool {
-        self.used + groups <= GROUPS
+        self.used_groups + groups <= GROUPS
     }
 
     /// Appends a number, which must fit.
     #[inline]
     pub fn push(&mut self, mut number: u64) {
         loop {
-            let rest = number >> 3;
-            self.put((number & 7) as u8 | if rest > 0 { 8 } else { 0 });
-            if rest == 0 {
+            let high_bits = number >> 3;
+            self.put((number & 7) as u8 | if high_bits > 0 { 8 } else { 0 });
+            if high_bits == 0 {
                 return;
             }
-            number = rest;
+            number = high_bits;
         }
     }
 
@@ -143,7 +143,7 @@ impl OpenRow {
     /// Number of groups written.
     #[inline]
     pub fn used(&self) -> usize {
-        self.used
+        self.used_groups
     }
 
     /// Replaces a group that was written as a number of one group.
@@ -155,9 +155,9 @@ impl OpenRow {
 
     #[inline]
     fn put(&mut self, group: u8) {
-        let byte = &mut self.row.groups[self.used / 2];
-        *byte = if self.used.is_multiple_of(2) { 0xf0 | group } else { *byte & 15 | group << 4 };
-        self.used += 1;
+        let byte = &mut self.row.groups[self.used_groups / 2];
+        *byte = if self.used_groups.is_multiple_of(2) { 0xf0 | group } else { *byte & 15 | group << 4 };
+        self.used_groups += 1;
     }
 
     /// Returns the row as it is sent.
@@ -178,10 +178,10 @@ mod tests {
         fn row_contains_the_numbers_that_fit(
             first: u32, given in prop::collection::vec((any::<u64>(), 0u32..64), 0..260)
         ) {
-            let given: Vec<u64> = given.into_iter().map(|(number, shift)| number >> shift).collect();
+            let numbers_written: Vec<u64> = given.into_iter().map(|(number, shift)| number >> shift).collect();
             let mut row = OpenRow::new(first);
             let mut written = Vec::new();
-            for &number in &given {
+            for &number in &numbers_written {
                 if !row.has_room_for(groups_of(number)) {
                     break;
                 }

@@ -15,7 +15,7 @@ use super::packed::{OpenRow, PackedRow, groups_of, of_signed, signed};
 
 /// A row that is being written for a worker, and the link that was written last.
 #[derive(Debug, Clone)]
-struct Open {
+struct OpenLinks {
     row: OpenRow,
     source: u32,
     target: u32,
@@ -23,7 +23,7 @@ struct Open {
 
 /// Packs links, given one by one, into rows for their workers.
 #[derive(Debug)]
-pub struct LinkPacker(Vec<Option<Open>>);
+pub struct LinkPacker(Vec<Option<OpenLinks>>);
 
 impl LinkPacker {
     /// Packs links for `peers` workers.
@@ -39,7 +39,7 @@ impl LinkPacker {
         if open.as_mut().is_some_and(|open| open.push(source, target)) {
             return None;
         }
-        let mut next = Open { row: OpenRow::new(source.0), source: source.0, target: u32::MAX };
+        let mut next = OpenLinks { row: OpenRow::new(source.0), source: source.0, target: u32::MAX };
         next.push(source, target);
         open.replace(next).map(|full| full.row.finish())
     }
@@ -50,30 +50,30 @@ impl LinkPacker {
     }
 }
 
-impl Open {
+impl OpenLinks {
     /// Appends a link if it fits; returns whether it was appended.
     #[inline]
     fn push(&mut self, source: Page, target: Page) -> bool {
-        let before = if source.0 == self.source { self.target } else { u32::MAX };
-        let to_target = u64::from(target.0.wrapping_sub(before));
+        let previous_target = if source.0 == self.source { self.target } else { u32::MAX };
+        let target_distance = u64::from(target.0.wrapping_sub(previous_target));
         // A distance of 0 would be taken for another source.
-        if to_target == 0 {
+        if target_distance == 0 {
             return false;
         }
         if source.0 == self.source {
-            if !self.row.has_room_for(groups_of(to_target)) {
+            if !self.row.has_room_for(groups_of(target_distance)) {
                 return false;
             }
         } else {
-            let to_source = signed(source.0, self.source);
-            if !self.row.has_room_for(1 + groups_of(to_source) + groups_of(to_target)) {
+            let source_distance = signed(source.0, self.source);
+            if !self.row.has_room_for(1 + groups_of(source_distance) + groups_of(target_distance)) {
                 return false;
             }
             self.row.push(0);
-            self.row.push(to_source);
+            self.row.push(source_distance);
             self.source = source.0;
         }
-        self.row.push(to_target);
+        self.row.push(target_distance);
         self.target = target.0;
         true
     }
@@ -105,11 +105,11 @@ pub fn packed_links(
     })
 }
 
-/// Calls `each` with the links of a row.
+/// Calls `visit` with the links of a row.
 ///
 /// # Errors
-/// The first error of `each`.
-pub fn each_link(row: &PackedRow, mut each: impl FnMut(Page, Page) -> Result<()>) -> Result<()> {
+/// The first error of `visit`.
+pub fn each_link(row: &PackedRow, mut visit: impl FnMut(Page, Page) -> Result<()>) -> Result<()> {
     let (mut source, mut target) = (row.first, u32::MAX);
     let mut numbers = row.numbers();
     while let Some(number) = numbers.next() {
@@ -119,7 +119,7 @@ pub fn each_link(row: &PackedRow, mut each: impl FnMut(Page, Page) -> Result<()>
             continue;
         }
         target = target.wrapping_add(number as u32);
-        each(Page(source), Page(target))?;
+        visit(Page(source), Page(target))?;
     }
     Ok(())
 }
@@ -141,18 +141,18 @@ mod tests {
             }
             let to = |source: Page| source.0 as usize % peers;
             let links = given.iter().map(|&(source, target)| Ok((Page(source), Page(target))));
-            let mut found = Vec::new();
+            let mut unpacked = Vec::new();
             for row in packed_links(links, to, peers) {
                 let row = row.unwrap();
                 each_link(&row, |source, target| {
                     assert_eq!(to(source), to(Page(row.first)));
-                    found.push((source.0, target.0));
+                    unpacked.push((source.0, target.0));
                     Ok(())
                 }).unwrap();
             }
-            found.sort_unstable();
+            unpacked.sort_unstable();
             given.sort_unstable();
-            prop_assert_eq!(found, given);
+            prop_assert_eq!(unpacked, given);
         }
     }
 }

@@ -44,12 +44,12 @@ impl CounterValue for u32 {
 /// Each worker sends its list once and receives data of the length of one list, in [`PackedRow`]s:
 /// half a byte for a count of up to 7, a byte up to 63, and half a byte or a byte for a range of
 /// zeros. Takes two rounds, or one for [short](is_short) lists, which are broadcast unreduced.
-pub fn sum<T: CounterValue>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Arc<Vec<T>>> {
-    if let Some(sums) = sum_of_short(net, name, mine)? {
+pub fn sum<T: CounterValue>(net: &mut Net<'_>, name: &str, own_counts: &[T]) -> Result<Arc<Vec<T>>> {
+    if let Some(sums) = sum_of_short(net, name, own_counts)? {
         return Ok(sums);
     }
-    let (first, sums) = part_of_sum(net, name, mine)?;
-    sum_of_rows(net, name, rows_of(&sums, first, usize::MAX), mine.len())
+    let (first, sums) = part_of_sum(net, name, own_counts)?;
+    sum_of_rows(net, name, rows_of(&sums, first, usize::MAX), own_counts.len())
 }
 
 /// Returns the set of those pages, or other items numbered from 0, for which `is_in` returns true,
@@ -63,13 +63,13 @@ pub fn sum<T: CounterValue>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result
 pub fn pages_by_sum<T: CounterValue>(
     net: &mut Net<'_>,
     name: &str,
-    mine: &[T],
+    own_counts: &[T],
     is_in: impl Fn(Page, T) -> bool,
 ) -> Result<Arc<PageSet>> {
-    if let Some(sums) = sum_of_short(net, name, mine)? {
+    if let Some(sums) = sum_of_short(net, name, own_counts)? {
         return net.once_per_process(|| PageSet::new(sums.len(), |page| is_in(page, sums[page])));
     }
-    let (first, sums) = part_of_sum(net, name, mine)?;
+    let (first, sums) = part_of_sum(net, name, own_counts)?;
     let words = net.broadcast(name, set_of_part(&sums, first, is_in).into_words())?;
     net.once_per_process(|| PageSet::of_words(words.to_vec()))
 }
@@ -169,14 +169,14 @@ pub fn is_short(bytes: usize, peers: usize) -> bool {
 
 /// Returns the sum of lists that are short or belong to a single worker, and `None` for other
 /// lists.
-fn sum_of_short<T: CounterValue>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Option<Arc<Vec<T>>>> {
+fn sum_of_short<T: CounterValue>(net: &mut Net<'_>, name: &str, own_counts: &[T]) -> Result<Option<Arc<Vec<T>>>> {
     if net.peers() == 1 {
-        return net.once_per_process(|| mine.to_vec()).map(Some);
+        return net.once_per_process(|| own_counts.to_vec()).map(Some);
     }
-    if !is_short(size_of_val(mine), net.peers()) {
+    if !is_short(size_of_val(own_counts), net.peers()) {
         return Ok(None);
     }
-    sum_of_rows(net, name, rows_of(mine, 0, usize::MAX), mine.len()).map(Some)
+    sum_of_rows(net, name, rows_of(own_counts, 0, usize::MAX), own_counts.len()).map(Some)
 }
 
 /// The sum of the rows of all workers, one copy in each process.
@@ -191,10 +191,10 @@ fn sum_of_rows<T: CounterValue>(
 
 /// Returns the number of the first count that this worker adds up, and the sums of its part. Parts
 /// ascend by worker, and begin at multiples of 64.
-fn part_of_sum<T: CounterValue>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<(usize, Vec<T>)> {
-    let part = part_of(mine.len(), net.peers());
-    let rows = rows_of(mine, 0, part);
-    part_of_rows(net, name, rows, mine.len())
+fn part_of_sum<T: CounterValue>(net: &mut Net<'_>, name: &str, own_counts: &[T]) -> Result<(usize, Vec<T>)> {
+    let part = part_of(own_counts.len(), net.peers());
+    let rows = rows_of(own_counts, 0, part);
+    part_of_rows(net, name, rows, own_counts.len())
 }
 
 /// Numbers of a worker's part, which begins with a word of a set.
@@ -220,8 +220,8 @@ fn part_of_rows<T: CounterValue>(
 }
 
 /// Adds up counts of pages below `pages`; returns the sums of the pages that this worker asks for,
-/// in their order. `mine` are this worker's counts, and `asked` pages, both ascending by page, each
-/// page once.
+/// in their order. `own_counts` are this worker's counts, and `pages_asked` pages, both ascending
+/// by page, each page once.
 ///
 /// # Errors
 /// Only when the run has ended.
@@ -229,23 +229,29 @@ fn part_of_rows<T: CounterValue>(
 /// # Cost
 /// Three rounds. A count, a question and an answer take a byte or two each; what is sent does not
 /// grow with the number of processes.
-pub fn sums_of(net: &mut Net<'_>, name: &str, pages: usize, mine: &[(Page, u32)], asked: &[Page]) -> Result<Vec<u32>> {
+pub fn sums_of(
+    net: &mut Net<'_>,
+    name: &str,
+    pages: usize,
+    own_counts: &[(Page, u32)],
+    pages_asked: &[Page],
+) -> Result<Vec<u32>> {
     let part = part_of(pages, net.peers());
-    let counts = mine.iter().map(|&(page, count)| (page.index(), u64::from(count)));
+    let counts = own_counts.iter().map(|&(page, count)| (page.index(), u64::from(count)));
     let rows = Rows { counts: counts.filter(|(_, count)| *count > 0).peekable(), part };
     let (first, sums) = part_of_rows::<u32>(net, name, rows, pages)?;
 
-    let me = net.index() as u64;
+    let own_index = net.index() as u64;
     // Questions: the first page in full, the worker that asks, then the distance of each page from
     // the one before.
     let mut next = 0;
     let questions = std::iter::from_fn(|| {
-        let mut row = OpenRow::new(asked.get(next)?.0);
-        let to = asked[next].index() / part;
-        row.push(me);
+        let mut row = OpenRow::new(pages_asked.get(next)?.0);
+        let to = pages_asked[next].index() / part;
+        row.push(own_index);
         next += 1;
-        while let Some(page) = asked.get(next).filter(|page| page.index() / part == to) {
-            let distance = u64::from(page.0 - asked[next - 1].0);
+        while let Some(page) = pages_asked.get(next).filter(|page| page.index() / part == to) {
+            let distance = u64::from(page.0 - pages_asked[next - 1].0);
             if !row.has_room_for(groups_of(distance)) {
                 break;
             }
@@ -254,16 +260,16 @@ pub fn sums_of(net: &mut Net<'_>, name: &str, pages: usize, mine: &[(Page, u32)]
         }
         Some(row.finish())
     });
-    let mut of_workers: Vec<Vec<u32>> = vec![Vec::new(); net.peers()];
+    let mut worker_sums: Vec<Vec<u32>> = vec![Vec::new(); net.peers()];
     let take = |rows: &[PackedRow]| {
         for row in rows {
             let mut numbers = row.numbers();
             let from = numbers.next().expect("a question has the worker that asks") as usize;
             let mut page = row.first as usize;
-            of_workers[from].push(sums[page - first]);
+            worker_sums[from].push(sums[page - first]);
             for distance in numbers {
                 page += distance as usize;
-                of_workers[from].push(sums[page - first]);
+                worker_sums[from].push(sums[page - first]);
             }
         }
         Ok(())
@@ -272,11 +278,11 @@ pub fn sums_of(net: &mut Net<'_>, name: &str, pages: usize, mine: &[(Page, u32)]
 
     // Answers: the worker that answers in full, the one that asks, then sums in the order of
     // questions.
-    let answers = of_workers.iter().enumerate().flat_map(|(to, sums)| {
+    let answers = worker_sums.iter().enumerate().flat_map(|(to, sums)| {
         let mut sums = sums.iter().map(|&sum| u64::from(sum)).peekable();
         std::iter::from_fn(move || {
             sums.peek()?;
-            let mut row = OpenRow::new(me as u32);
+            let mut row = OpenRow::new(own_index as u32);
             row.push(to as u64);
             while let Some(sum) = sums.next_if(|&sum| row.has_room_for(groups_of(sum))) {
                 row.push(sum);
@@ -284,9 +290,9 @@ pub fn sums_of(net: &mut Net<'_>, name: &str, pages: usize, mine: &[(Page, u32)]
             Some(row.finish())
         })
     });
-    let mut answered = vec![0; asked.len()];
+    let mut answered = vec![0; pages_asked.len()];
     let mut places: Vec<usize> =
-        (0..net.peers()).map(|worker| asked.partition_point(|page| page.index() / part < worker)).collect();
+        (0..net.peers()).map(|worker| pages_asked.partition_point(|page| page.index() / part < worker)).collect();
     let take = |rows: &[PackedRow]| {
         for row in rows {
             let place = &mut places[row.first as usize];
@@ -325,8 +331,8 @@ impl<I: Iterator<Item = (usize, u64)>> Iterator for Rows<I> {
         let (end, mut next) = ((first / self.part + 1).saturating_mul(self.part), first);
         while let Some(&(number, count)) = self.counts.peek() {
             let zeros = (number - next) as u64;
-            let of_zeros = if zeros > 0 { 1 + groups_of(zeros - 1) } else { 0 };
-            if number >= end || !row.has_room_for(of_zeros + groups_of(count)) {
+            let zero_groups = if zeros > 0 { 1 + groups_of(zeros - 1) } else { 0 };
+            if number >= end || !row.has_room_for(zero_groups + groups_of(count)) {
                 break;
             }
             if zeros > 0 {
@@ -416,29 +422,31 @@ mod tests {
             _ => 0,
         };
         let sums = run(&ClusterLayout::local(3), 0, [0; 32], move |net| {
-            let mine: Vec<u32> = (0..length).map(|at| count(net.index(), at)).collect();
-            sum(net, "counts", &mine)
+            let own_counts: Vec<u32> = (0..length).map(|at| count(net.index(), at)).collect();
+            sum(net, "counts", &own_counts)
         });
-        let of_all = |at: usize| (0..3).fold(0u32, |sum, worker| sum.plus(count(worker, at)));
-        assert!(sums.unwrap().iter().all(|sums| **sums == (0..length).map(of_all).collect::<Vec<_>>()));
+        let total_at = |at: usize| (0..3).fold(0u32, |sum, worker| sum.plus(count(worker, at)));
+        assert!(sums.unwrap().iter().all(|sums| **sums == (0..length).map(total_at).collect::<Vec<_>>()));
     }
 
     #[test]
     fn each_worker_receives_the_sums_of_its_requested_pages() {
         let count = |worker: usize, page: usize| (page * (worker + 3) % 11 * (page % 200)) as u32;
         for pages in [1, 63, 20_000] {
-            let asked = move |worker: usize| (0..pages).filter(move |page| page % 7 < worker).map(Page::from_index);
+            let pages_asked =
+                move |worker: usize| (0..pages).filter(move |page| page % 7 < worker).map(Page::from_index);
             let sums = run(&ClusterLayout::local(3), 0, [0; 32], move |net| {
-                let own = (0..pages).filter(|page| page % 5 != net.index());
-                let mine: Vec<_> = own.map(|page| (Page::from_index(page), count(net.index(), page))).collect();
-                sums_of(net, "counts", pages, &mine, &asked(net.index()).collect::<Vec<_>>())
+                let own_pages = (0..pages).filter(|page| page % 5 != net.index());
+                let own_counts: Vec<_> =
+                    own_pages.map(|page| (Page::from_index(page), count(net.index(), page))).collect();
+                sums_of(net, "counts", pages, &own_counts, &pages_asked(net.index()).collect::<Vec<_>>())
             });
-            let of_all = |page: Page| {
+            let total_of = |page: Page| {
                 let workers = (0..3).filter(|worker| page.index() % 5 != *worker);
                 workers.map(|worker| count(worker, page.index())).sum::<u32>()
             };
             for (worker, sums) in sums.unwrap().into_iter().enumerate() {
-                assert!(sums == asked(worker).map(of_all).collect::<Vec<_>>(), "{pages}");
+                assert!(sums == pages_asked(worker).map(total_of).collect::<Vec<_>>(), "{pages}");
             }
         }
     }

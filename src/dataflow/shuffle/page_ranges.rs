@@ -39,18 +39,22 @@ impl<T: Pod> PageRanges<T> {
         self.partitions.push(place / self.range, row)
     }
 
-    /// Calls `each` for one range after the other, with the indices of its pages and with its rows
+    /// Calls `visit` for one range after the other, with the indices of its pages and with its rows
     /// in no particular order.
     ///
     /// # Errors
-    /// Returns any error of the disk and of `each`, and an error if the run has ended.
-    pub fn each(mut self, net: &Net<'_>, mut each: impl FnMut(Range<usize>, &mut [T]) -> Result<()>) -> Result<()> {
+    /// Returns any error of the disk and of `visit`, and an error if the run has ended.
+    pub fn for_each(
+        mut self,
+        net: &Net<'_>,
+        mut visit: impl FnMut(Range<usize>, &mut [T]) -> Result<()>,
+    ) -> Result<()> {
         let mut rows = Vec::new();
         for number in 0..self.partitions.count() {
             net.check()?;
             self.partitions.take(number, &mut rows)?;
             let begin = |number: usize| self.pages.min(number * self.range);
-            each(begin(number)..begin(number + 1), &mut rows)?;
+            visit(begin(number)..begin(number + 1), &mut rows)?;
         }
         Ok(())
     }
@@ -61,7 +65,7 @@ impl<T: Pod> PageRanges<T> {
     /// Returns any error of the disk, and an error if the run has ended.
     pub fn sorted<K: Ord>(self, net: &Net<'_>, key: impl Fn(&T) -> K) -> Result<SpillColumn<T>> {
         let mut sorted = SpillColumn::new(&net.memory);
-        self.each(net, |_, rows| {
+        self.for_each(net, |_, rows| {
             rows.sort_unstable_by_key(&key);
             rows.iter().try_for_each(|&row| sorted.push(row))
         })?;

@@ -8,7 +8,7 @@ use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 
 /// Maximum number of pages of a run whose page sets are broadcast as lists.
-const FEW: usize = 1 << 16;
+const MAX_LISTED_PAGES: usize = 1 << 16;
 
 /// Broadcasts a set of pages, of which each worker contributes some. Each process holds one copy.
 /// The run has `pages` pages. Messages call the exchanges `name`.
@@ -23,25 +23,25 @@ const FEW: usize = 1 << 16;
 pub fn page_set(
     net: &mut Net<'_>,
     name: &str,
-    mine: impl IntoIterator<Item = Page>,
+    own_pages: impl IntoIterator<Item = Page>,
     pages: usize,
 ) -> Result<Arc<PageSet>> {
-    if pages <= FEW {
-        let all = net.broadcast(name, mine.into_iter().collect())?;
+    if pages <= MAX_LISTED_PAGES {
+        let all_pages = net.broadcast(name, own_pages.into_iter().collect())?;
         return net.once_per_process(|| {
             let mut set = PageSet::new(pages, |_| false);
-            all.iter().for_each(|&page| set.insert(page));
+            all_pages.iter().for_each(|&page| set.insert(page));
             set
         });
     }
     let part = pages.div_ceil(net.peers()).next_multiple_of(64).max(64);
     let first = (net.index() * part).min(pages);
-    let mut own = PageSet::new(part.min(pages - first), |_| false);
+    let mut range_pages = PageSet::new(part.min(pages - first), |_| false);
     let insert = |pages: &[Page]| {
-        pages.iter().for_each(|page| own.insert(Page::from_index(page.index() - first)));
+        pages.iter().for_each(|page| range_pages.insert(Page::from_index(page.index() - first)));
         Ok(())
     };
-    net.exchange_into(name, mine, |page| page.index() / part, insert)?;
-    let words = net.broadcast(name, own.into_words())?;
+    net.exchange_into(name, own_pages, |page| page.index() / part, insert)?;
+    let words = net.broadcast(name, range_pages.into_words())?;
     net.once_per_process(|| PageSet::of_words(words.to_vec()))
 }

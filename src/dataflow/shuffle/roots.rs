@@ -27,18 +27,18 @@ pub fn roots(
     mut edges: Vec<[Page; 2]>,
     owner: impl Fn(Page) -> usize,
 ) -> Result<Vec<[Page; 2]>> {
-    let me = Page::from_index(net.index());
+    let own_page = Page::from_index(net.index());
     edges.sort_unstable();
-    let mut asked = distinct(edges.iter().map(|edge| edge[1]));
+    let mut parents = distinct(edges.iter().map(|edge| edge[1]));
     loop {
-        let questions = asked.iter().map(|&parent| [parent, me]);
+        let questions = parents.iter().map(|&parent| [parent, own_page]);
         let mut questions: Vec<[Page; 2]> = net.exchange(name, questions, |row| owner(row[0]))?;
         add_roots(&mut edges, questions.iter().map(|question| question[0]));
         // A root has itself as parent; such an answer would bring no progress.
-        let above = |page: Page| parent(&edges, page).filter(|&above| above != page);
-        questions.retain(|question| above(question[0]).is_some());
+        let parent_above = |page: Page| parent(&edges, page).filter(|&above| above != page);
+        questions.retain(|question| parent_above(question[0]).is_some());
         let count = questions.len() as u64;
-        let answers = questions.into_iter().filter_map(|[page, worker]| Some([page, above(page)?, worker]));
+        let answers = questions.into_iter().filter_map(|[page, worker]| Some([page, parent_above(page)?, worker]));
         let mut answers_here: Vec<[Page; 2]> = Vec::new();
         let take = |rows: &[[Page; 3]]| {
             answers_here.extend(rows.iter().map(|row| [row[0], row[1]]));
@@ -50,11 +50,11 @@ pub fn roots(
         }
         answers_here.sort_unstable();
         for edge in &mut edges {
-            if let Some(above) = parent(&answers_here, edge[1]) {
-                edge[1] = above;
+            if let Some(grandparent) = parent(&answers_here, edge[1]) {
+                edge[1] = grandparent;
             }
         }
-        asked = distinct(answers_here.iter().map(|answer| answer[1]));
+        parents = distinct(answers_here.iter().map(|answer| answer[1]));
     }
 }
 
@@ -64,8 +64,8 @@ pub fn roots_here(mut edges: Vec<[Page; 2]>) -> Vec<[Page; 2]> {
     edges.sort_unstable();
     let mut roots = edges.clone();
     for edge in &mut roots {
-        while let Some(above) = parent(&edges, edge[1]) {
-            edge[1] = above;
+        while let Some(grandparent) = parent(&edges, edge[1]) {
+            edge[1] = grandparent;
         }
     }
     let parents = distinct(roots.iter().map(|edge| edge[1]));
@@ -112,22 +112,22 @@ mod tests {
             parents in prop::collection::vec(prop::option::weighted(0.8, any::<prop::sample::Index>()), 1..60),
             nearest: bool, workers in 1usize..4,
         ) {
-            let above = |page: usize| {
-                let below = parents[page].as_ref().filter(|_| page > 0)?;
-                Some(if nearest { page - 1 } else { below.index(page) })
+            let parent_of = |page: usize| {
+                let page_below = parents[page].as_ref().filter(|_| page > 0)?;
+                Some(if nearest { page - 1 } else { page_below.index(page) })
             };
-            let all: Vec<[Page; 2]> = (0..parents.len())
-                .filter_map(|page| Some([Page::from_index(page), Page::from_index(above(page)?)]))
+            let all_edges: Vec<[Page; 2]> = (0..parents.len())
+                .filter_map(|page| Some([Page::from_index(page), Page::from_index(parent_of(page)?)]))
                 .collect();
-            let want = roots_here(all.clone());
-            let found = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
+            let expected = roots_here(all_edges.clone());
+            let results = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
                 let owner = |page: Page| page.index() * 7 % workers;
-                let own = all.iter().filter(|edge| owner(edge[0]) == net.index()).copied().collect();
-                roots(net, "roots", own, owner)
+                let own_edges = all_edges.iter().filter(|edge| owner(edge[0]) == net.index()).copied().collect();
+                roots(net, "roots", own_edges, owner)
             });
-            let mut found = found.unwrap().concat();
-            found.sort_unstable();
-            prop_assert_eq!(found, want);
+            let mut actual = results.unwrap().concat();
+            actual.sort_unstable();
+            prop_assert_eq!(actual, expected);
         }
     }
 }

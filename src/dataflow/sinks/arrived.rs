@@ -19,7 +19,7 @@ const SLICE_ROWS: usize = FIRST_ROWS;
 /// Slices that arrived, each with its place, in the order of arrival.
 pub struct IncomingRows<P> {
     /// Slices in memory.
-    pub held: Vec<(P, Table)>,
+    pub in_memory: Vec<(P, Table)>,
     /// Slices on disk.
     pub stored: StoredSlices<P>,
 }
@@ -40,17 +40,18 @@ pub fn bring<P: Copy + Serialize + DeserializeOwned + Send + 'static>(
     net: &mut Net<'_>,
     pieces: impl Iterator<Item = Result<impl Iterator<Item = (usize, (P, Table))>>>,
 ) -> Result<IncomingRows<P>> {
-    let (mut held, mut stored) = (Vec::new(), StoredSlices { slices: Vec::new(), tables: SpillRows::new(&net.memory) });
+    let (mut rows_in_memory, mut stored) =
+        (Vec::new(), StoredSlices { slices: Vec::new(), tables: SpillRows::new(&net.memory) });
     let is_bounded = net.memory.is_bounded();
     net.exchange_values_into("tables", pieces.flatten_ok(), |(place, rows)| {
         if !is_bounded {
-            held.push((place, rows));
+            rows_in_memory.push((place, rows));
             return Ok(());
         }
         stored.slices.push((place, rows.rows()));
         stored.tables.push(&rows)
     })?;
-    Ok(IncomingRows { held, stored })
+    Ok(IncomingRows { in_memory: rows_in_memory, stored })
 }
 
 impl<P: Copy> StoredSlices<P> {

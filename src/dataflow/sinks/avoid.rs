@@ -25,7 +25,7 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Page};
 use webtwin_core::applications::keep::{
     CollectionVotes, CopyRole, Criterion, Keeping, PageCopy, SkipReason, VisitReason, keeper, kept_collection,
-    sort_best_first, why,
+    skip_reason, sort_best_first,
 };
 use webtwin_core::applications::never_skipped::never_skipped;
 use webtwin_core::clusters::collection::SimilarCluster;
@@ -40,10 +40,10 @@ use webtwin_spill::{Partitions, SpillColumn, partition_bits};
 /// Page of a reported collection, in transit to the owner of its trivial cluster.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-struct Placed {
+struct PlacedMember {
     cluster: ClusterId,
     page: Page,
-    kept: u32,
+    is_kept: u32,
     /// Place of its similar cluster: a worker, and an index in the worker's list.
     worker: u32,
     similar: u32,
@@ -111,19 +111,19 @@ pub struct JudgedClusters<'f> {
     /// Similar clusters of this worker.
     pub similar_clusters: &'f [SimilarCluster],
     /// Index of the collection that is kept, for each of these clusters.
-    pub kept: Vec<usize>,
+    pub kept_collections: Vec<usize>,
 }
 
 impl JudgedClusters<'_> {
     /// Sends pages in collections to the owners of their trivial clusters, in the same partitions
     /// as the copies.
-    fn placed(&self, net: &mut Net<'_>, copies: &CopyShares<'_>) -> Result<Partitions<Placed>> {
+    fn members(&self, net: &mut Net<'_>, copies: &CopyShares<'_>) -> Result<Partitions<PlacedMember>> {
         let worker = net.index() as u32;
         let rows = self.similar_clusters.iter().zip(0..).flat_map(|(cluster, similar)| {
-            let kept_one = self.kept.get(similar as usize);
+            let kept_one = self.kept_collections.get(similar as usize);
             cluster.collections.iter().zip(0..).flat_map(move |(members, collection)| {
-                let kept = u32::from(kept_one == Some(&(collection as usize)));
-                let row = move |&(cluster, page)| Placed { cluster, page, kept, worker, similar, collection };
+                let is_kept = u32::from(kept_one == Some(&(collection as usize)));
+                let row = move |&(cluster, page)| PlacedMember { cluster, page, is_kept, worker, similar, collection };
                 members.members.iter().map(row)
             })
         });
@@ -132,15 +132,15 @@ impl JudgedClusters<'_> {
 }
 
 /// Reads and removes the placed pages of a partition, ascending by page.
-fn take_placed(placed: &mut Partitions<Placed>, share: usize, into: &mut Vec<Placed>) -> Result<()> {
-    placed.take(share, into)?;
+fn take_placed(members: &mut Partitions<PlacedMember>, share: usize, into: &mut Vec<PlacedMember>) -> Result<()> {
+    members.take(share, into)?;
     into.sort_unstable_by_key(|row| row.page);
     Ok(())
 }
 
 /// Returns the row of a page among the placed pages.
-fn find(placed: &[Placed], page: Page) -> Option<&Placed> {
-    placed.binary_search_by_key(&page, |row| row.page).ok().map(|at| &placed[at])
+fn find(members: &[PlacedMember], page: Page) -> Option<&PlacedMember> {
+    members.binary_search_by_key(&page, |row| row.page).ok().map(|at| &members[at])
 }
 
 /// Returns the canonical forms of the URLs that a crawler starts with. Invalid URLs are ignored.
@@ -151,7 +151,7 @@ pub fn seeds(keep: &KeepSettings) -> HashSet<String> {
 /// Link properties of this worker's pages, which are used to choose among copies.
 pub struct PageLinks<'a> {
     /// Number of links from other hosts to each page.
-    pub from_elsewhere: &'a SpillColumn<u32>,
+    pub incoming_links: &'a SpillColumn<u32>,
     /// Number of links from the root of the host, or from a seed on the host, to each page.
     pub depths: &'a [u32],
     /// Number of links from other hosts to every host.
@@ -161,9 +161,9 @@ pub struct PageLinks<'a> {
 /// Pages that were selected before the choice among copies.
 pub struct ChosenPages<'a> {
     /// Pages of this worker that the earlier result kept, ascending.
-    pub kept_before: &'a [Page],
+    pub previously_kept: &'a [Page],
     /// Pinned pages, ascending.
-    pub pinned: &'a [Page],
+    pub pinned_pages: &'a [Page],
     /// Pages that other pages rightly declare canonical.
     pub originals: &'a PageSet,
     /// URLs that a crawler starts with.
@@ -179,13 +179,13 @@ pub fn copies<'a>(
     crawl: &'a Crawl,
     TrivialClusters { labels, sizes }: TrivialClusters<'_>,
     keeping: &Keeping,
-    &PageLinks { from_elsewhere, depths, links_to_host }: &PageLinks<'_>,
-    &ChosenPages { kept_before, pinned, originals, seeds, first_earlier_source }: &ChosenPages<'_>,
+    &PageLinks { incoming_links, depths, links_to_host }: &PageLinks<'_>,
+    &ChosenPages { previously_kept, pinned_pages, originals, seeds, first_earlier_source }: &ChosenPages<'_>,
 ) -> Result<CopyShares<'a>> {
-    let mut linked = from_elsewhere.rows().zip(depths);
+    let mut linked = incoming_links.rows().zip(depths);
     let rows = crawl.pages.map(|row| {
-        let (page, (from_elsewhere, &depth)) = (row.page, linked.next().expect("all pages have both"));
-        let links_from_elsewhere = from_elsewhere?;
+        let (page, (link_count, &depth)) = (row.page, linked.next().expect("all pages have both"));
+        let links_from_elsewhere = link_count?;
         let (cluster, host) = (labels[page], crawl.directory.hosts[page]);
         let is_earlier = row.source >= first_earlier_source;
         let copy = |url: &str| PageCopy {
@@ -202,8 +202,8 @@ pub fn copies<'a>(
             is_original: u16::from(originals.contains(page)),
             must_visit: u8::from(is_earlier || seeds.contains(url) || must_visit(&row)),
             language: row.language().number(),
-            kept_before: u8::from(is_earlier || kept_before.binary_search(&page).is_ok()),
-            pinned: u8::from(pinned.binary_search(&page).is_ok()),
+            kept_before: u8::from(is_earlier || previously_kept.binary_search(&page).is_ok()),
+            pinned: u8::from(pinned_pages.binary_search(&page).is_ok()),
         };
         Ok((sizes.size(cluster) > 1).then(|| copy(row.url())))
     });
@@ -230,19 +230,19 @@ pub fn judge<'f>(
     keeping: &Keeping,
 ) -> Result<JudgedClusters<'f>> {
     let mut votes: Vec<Vec<CollectionVotes>> = vec![Vec::new(); similar_clusters.len()];
-    let mut judged = JudgedClusters { similar_clusters, kept: Vec::new() };
+    let mut judged_clusters = JudgedClusters { similar_clusters, kept_collections: Vec::new() };
     if keeping.has_votes() {
-        let mut placed = judged.placed(net, copies)?;
-        let (mut share, mut scratch, mut some, mut here) = (0, Vec::new(), Vec::new(), Vec::new());
+        let mut member_partitions = judged_clusters.members(net, copies)?;
+        let (mut share, mut scratch, mut scratch_rows, mut members) = (0, Vec::new(), Vec::new(), Vec::new());
         let source = |send: &mut dyn FnMut([u32; 5])| {
             if share == 1 << copies.shares.bits {
                 return Ok(false);
             }
-            copies.read(share, &mut scratch, &mut some)?;
-            take_placed(&mut placed, share, &mut here)?;
+            copies.read(share, &mut scratch, &mut scratch_rows)?;
+            take_placed(&mut member_partitions, share, &mut members)?;
             share += 1;
-            let clusters = some.chunk_by(|x, y| x.cluster == y.cluster);
-            clusters.filter_map(|copies| vote(copies, &here, keeping)).for_each(send);
+            let clusters = scratch_rows.chunk_by(|x, y| x.cluster == y.cluster);
+            clusters.filter_map(|copies| vote(copies, &members, keeping)).for_each(send);
             Ok(true)
         };
         net.exchange_from(
@@ -250,31 +250,31 @@ pub fn judge<'f>(
             source,
             |row| row[0] as usize,
             |rows: &[[u32; 5]]| {
-                for &[_, similar, collection, pinned, remembered] in rows {
+                for &[_, similar, collection, pin_votes, remembered] in rows {
                     let votes = &mut votes[similar as usize];
                     votes.resize(similar_clusters[similar as usize].collections.len(), CollectionVotes::default());
-                    votes[collection as usize].pinned += pinned;
+                    votes[collection as usize].pinned += pin_votes;
                     votes[collection as usize].remembered += remembered;
-                    votes[collection as usize].all += 1;
+                    votes[collection as usize].total += 1;
                 }
                 Ok(())
             },
         )?;
     }
-    let kept =
+    let kept_collections =
         similar_clusters.iter().zip(&votes).map(|(similar, votes)| kept_collection(similar, votes, links_to_host));
-    judged.kept = kept.collect();
-    Ok(judged)
+    judged_clusters.kept_collections = kept_collections.collect();
+    Ok(judged_clusters)
 }
 
 /// Returns the vote of a trivial cluster, if it has one: the place of the page that wins, and the
 /// flags that the page is pinned or was kept before.
-fn vote(copies: &[PageCopy], placed: &[Placed], keeping: &Keeping) -> Option<[u32; 5]> {
-    let of_collections = copies.iter().filter(|copy| find(placed, copy.page).is_some());
-    let winner = keeper(of_collections, |_| None)?;
-    let row = find(placed, winner.page)?;
-    let known = [winner.pinned, winner.kept_before].map(u32::from);
-    keeping.votes(winner).then_some([row.worker, row.similar, row.collection, known[0], known[1]])
+fn vote(copies: &[PageCopy], members: &[PlacedMember], keeping: &Keeping) -> Option<[u32; 5]> {
+    let collection_copies = copies.iter().filter(|copy| find(members, copy.page).is_some());
+    let winner = keeper(collection_copies, |_| None)?;
+    let row = find(members, winner.page)?;
+    let reasons = [winner.pinned, winner.kept_before].map(u32::from);
+    keeping.votes(winner).then_some([row.worker, row.similar, row.collection, reasons[0], reasons[1]])
 }
 
 /// Decides for every page that has copies if it is kept, visited or skipped. Languages are
@@ -284,20 +284,20 @@ pub fn verdicts(
     net: &mut Net<'_>,
     crawl: &Crawl,
     mut copies: CopyShares<'_>,
-    judged: &JudgedClusters<'_>,
+    judged_clusters: &JudgedClusters<'_>,
     keeping: &Keeping,
     compares: bool,
 ) -> Result<SpillColumn<PageVerdict>> {
-    let mut placed = judged.placed(net, &copies)?;
+    let mut member_partitions = judged_clusters.members(net, &copies)?;
     let mut verdicts = SpillColumn::new(&net.memory);
-    let (mut some, mut here) = (Vec::new(), Vec::new());
+    let (mut share_copies, mut members) = (Vec::new(), Vec::new());
     for share in 0..1 << copies.shares.bits {
         net.check()?;
-        copies.take(share, &mut some)?;
-        take_placed(&mut placed, share, &mut here)?;
-        for copies in some.chunk_by(|x, y| x.cluster == y.cluster) {
-            let mut found = verdicts_on(copies, &here, &crawl.directory.hosts, keeping, compares);
-            found.try_for_each(|verdict| verdicts.push(verdict))?;
+        copies.take(share, &mut share_copies)?;
+        take_placed(&mut member_partitions, share, &mut members)?;
+        for copies in share_copies.chunk_by(|x, y| x.cluster == y.cluster) {
+            let mut new_verdicts = verdicts_on(copies, &members, &crawl.directory.hosts, keeping, compares);
+            new_verdicts.try_for_each(|verdict| verdicts.push(verdict))?;
         }
     }
     Ok(verdicts)
@@ -309,12 +309,12 @@ pub fn verdicts(
 /// title that names something else.
 fn verdicts_on<'c>(
     copies: &'c [PageCopy],
-    placed: &'c [Placed],
+    members: &'c [PlacedMember],
     hosts: &'c [HostId],
     keeping: &'c Keeping,
     compares: bool,
 ) -> impl Iterator<Item = PageVerdict> + 'c {
-    let collection_stays = move |page: Page| find(placed, page).map(|row| row.kept == 1);
+    let collection_stays = move |page: Page| find(members, page).map(|row| row.is_kept == 1);
     let host = |page: Page| hosts[page];
     // A page with the same text on the same host that is in no collection is as good as a page of
     // the collection: of index.html and manual.html, the entry page is kept.
@@ -323,31 +323,31 @@ fn verdicts_on<'c>(
         let copy = || &copies[copies.partition_point(|copy| copy.page < page)];
         stays.is_some_and(|stays| host(page) == host(stays.page) && copy().exact == stays.exact)
     };
-    let placed = move |page: Page| collection_stays(page).or_else(|| stands_in(page).then_some(true));
+    let staying = move |page: Page| collection_stays(page).or_else(|| stands_in(page).then_some(true));
     let mut best_first: Vec<&PageCopy> = copies.iter().collect();
-    sort_best_first(&mut best_first, placed);
+    sort_best_first(&mut best_first, staying);
     let keep = best_first.first().copied();
     // Rank and criterion of each copy, in the order of `copies`.
-    let mut ranks = vec![(0, Criterion::LAST); copies.len()];
+    let mut ranks = vec![(0, Criterion::LAST_CRITERION); copies.len()];
     for (rank, neighbours) in best_first.windows(2).enumerate() {
         let at = copies.partition_point(|copy| copy.page < neighbours[1].page);
-        ranks[at] = (rank as u32 + 1, keeping.criterion(neighbours[1], neighbours[0], placed));
+        ranks[at] = (rank as u32 + 1, keeping.criterion(neighbours[1], neighbours[0], staying));
     }
     // A page that others rightly declare canonical represents them under any title.
     let are_distinct = move |copy: &PageCopy, keep: &PageCopy| {
         host(copy.page) != host(keep.page) && keep.is_original == 0 && copy.title.differ_from(keep.title)
     };
     let role = move |copy: &PageCopy, keep: &PageCopy| {
-        let [language, kept] = [copy.language, keep.language].map(Language::from_number);
+        let [language, keep_language] = [copy.language, keep.language].map(Language::from_number);
         match copy {
             copy if copy.page == keep.page => CopyRole::Keep,
             PageCopy { must_visit: 1, .. } => CopyRole::Visit(VisitReason::Must),
-            copy if compares && copy.exact != keep.exact && language.differs_from(kept) => {
+            copy if compares && copy.exact != keep.exact && language.differs_from(keep_language) => {
                 CopyRole::Visit(VisitReason::Language)
             }
-            copy => match why(copy, keep, placed) {
+            copy => match skip_reason(copy, keep, staying) {
                 SkipReason::Similar if compares && are_distinct(copy, keep) => CopyRole::Visit(VisitReason::Title),
-                why => CopyRole::Skip(why, keeping.lost_by(keeping.criterion(copy, keep, placed))),
+                why => CopyRole::Skip(why, keeping.lost_by(keeping.criterion(copy, keep, staying))),
             },
         }
     };
@@ -368,19 +368,19 @@ pub fn keep_reachable(
     crawl: &Crawl,
     labels: &[ClusterId],
     verdicts: &mut SpillColumn<PageVerdict>,
-    gathered: impl FnOnce(&mut Net<'_>) -> Result<Reachability>,
+    gather_reachability: impl FnOnce(&mut Net<'_>) -> Result<Reachability>,
 ) -> Result<ReachabilityCounts> {
     let mut skip = Vec::new();
     for block in verdicts.blocks() {
         skip.extend(block?.iter().filter(|row| row.skips()).map(|row| row.page));
     }
-    let (visit, ways) = gathered(net)?.clear(net, crawl, skip)?;
+    let (visit, ways) = gather_reachability(net)?.clear(net, crawl, skip)?;
     let owner = |page: &Page| crawl.directory.owner(labels[*page].smallest());
-    let mut visited = net.exchange("pages on the way", visit, owner)?;
-    visited.sort_unstable_by_key(|&page| (labels[page], page));
-    let mut visited = visited.into_iter().peekable();
+    let mut pages_to_visit = net.exchange("pages on the way", visit, owner)?;
+    pages_to_visit.sort_unstable_by_key(|&page| (labels[page], page));
+    let mut remaining_visits = pages_to_visit.into_iter().peekable();
     verdicts.retain_mut(|row| {
-        if visited.next_if_eq(&row.page).is_some() {
+        if remaining_visits.next_if_eq(&row.page).is_some() {
             row.role = CopyRole::Visit(VisitReason::Way).into();
         }
         true

@@ -59,7 +59,7 @@ const COPY: f64 = 0.9;
 
 impl Avoid {
     /// Returns the reason for which the page may be skipped.
-    pub fn why(&self) -> SkipReason {
+    pub fn reason(&self) -> SkipReason {
         self.reasons().0
     }
 
@@ -103,30 +103,32 @@ impl Avoid {
 /// Takes 32 bytes and then 40 for each page to skip, or the budget of the step if it is smaller.
 pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &SpillColumn<PageVerdict>) -> Result<AvoidTable> {
     let directory = crawl.directory.clone();
-    let (pages_here, most) = (crawl.pages.len(), verdicts.len() as u64);
-    let mut asked = PageRanges::new(net, pages_here, most, 2);
-    let take = |rows: &[PageVerdict]| rows.iter().try_for_each(|row| asked.push(directory.place(row.keep), *row));
+    let (pages_here, max_rows) = (crawl.pages.len(), verdicts.len() as u64);
+    let mut keep_requests = PageRanges::new(net, pages_here, max_rows, 2);
+    let take =
+        |rows: &[PageVerdict]| rows.iter().try_for_each(|row| keep_requests.push(directory.place(row.keep), *row));
     net.exchange_into(
         "pages to skip",
         verdicts.rows().filter_ok(PageVerdict::skips),
         |row| directory.owner(row.keep),
         take,
     )?;
-    let asked = asked.sorted(net, |row| (row.keep, row.page))?;
+    let sorted_requests = keep_requests.sorted(net, |row| (row.keep, row.page))?;
     let mut pages = crawl.reader();
-    let rows = asked.rows().map(|row| {
+    let rows = sorted_requests.rows().map(|row| {
         let PageVerdict { page, keep, role, resemblance, .. } = row?;
-        let kept = pages.page(keep)?;
-        let row = Avoid { page, keep, resemblance, keep_time: kept.fetch_time, keep_url: 0, role, _padding: [0; 3] };
-        Ok((directory.owner(page), (row, kept.url().to_string())))
+        let keep_row = pages.page(keep)?;
+        let row =
+            Avoid { page, keep, resemblance, keep_time: keep_row.fetch_time, keep_url: 0, role, _padding: [0; 3] };
+        Ok((directory.owner(page), (row, keep_row.url().to_string())))
     });
-    let (mut found, mut keep_urls) = (PageRanges::new(net, pages_here, most, 2), SpillRows::new(&net.memory));
+    let (mut avoid_rows, mut keep_urls) = (PageRanges::new(net, pages_here, max_rows, 2), SpillRows::new(&net.memory));
     let take = |(row, url): (Avoid, String)| {
-        found.push(directory.place(row.page), Avoid { keep_url: keep_urls.len() as u32, ..row })?;
+        avoid_rows.push(directory.place(row.page), Avoid { keep_url: keep_urls.len() as u32, ..row })?;
         keep_urls.push(&url)
     };
     net.exchange_values_into("avoid", rows, take)?;
-    Ok(AvoidTable { rows: found.sorted(net, |row| row.page)?, keep_urls })
+    Ok(AvoidTable { rows: avoid_rows.sorted(net, |row| row.page)?, keep_urls })
 }
 
 impl AvoidTable {
@@ -148,20 +150,21 @@ pub struct CrawlerLists {
     pub wide: u64,
 }
 
-/// Builds the lists for crawlers from the pages `to_skip` and the roots that bound their prefixes.
+/// Builds the lists for crawlers from the pages `pages_to_skip` and the roots that bound their
+/// prefixes.
 ///
 /// # Errors
 /// Returns any error of [`each_host`].
 ///
 /// # Memory
 /// Takes the memory of all lists; or, if memory is limited, that of [`each_host`] and [`Sorter`].
-pub fn lists(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], roots: &PrefixRoots) -> Result<CrawlerLists> {
+pub fn lists(net: &mut Net<'_>, crawl: &Crawl, pages_to_skip: &[Page], roots: &PrefixRoots) -> Result<CrawlerLists> {
     let mut wide = 0;
-    let mut found = SpillRows::new(&net.memory);
-    each_host(net, crawl, to_skip, roots, |pages| {
+    let mut site_rows = SpillRows::new(&net.memory);
+    each_host(net, crawl, pages_to_skip, roots, |pages| {
         // A prefix applies to one site of the host: http or https, at one port.
-        let of_sites = pages.chunk_by(|x, y| site(&x.url) == site(&y.url)).map(cover);
-        let mut sites: Vec<AvoidLists> = of_sites
+        let site_lists = pages.chunk_by(|x, y| site(&x.url) == site(&y.url)).map(cover);
+        let mut sites: Vec<AvoidLists> = site_lists
             .filter(|prefixes| !prefixes.is_empty())
             .map(|prefixes| AvoidLists { prefixes, surt_rules: SurtRules::default() })
             .collect();
@@ -170,9 +173,9 @@ pub fn lists(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], roots: &PrefixR
             sites[0].surt_rules = surt_rules(pages, prefixes, surt_prefix_of);
         }
         wide += sites.iter().flat_map(|site| &site.prefixes).filter(|prefix| !prefix.single).count() as u64;
-        sites.iter().try_for_each(|site| found.push(site))
+        sites.iter().try_for_each(|site| site_rows.push(site))
     })?;
-    let rows = found.rows().map_ok(|site| (0, site));
+    let rows = site_rows.rows().map_ok(|site| (0, site));
     let mut sites = Sorter::new(&net.memory);
     net.exchange_values_into("avoid lists", rows, |site| sites.push(site))?;
     Ok(CrawlerLists { sites: sites.finish()?, wide })

@@ -42,7 +42,7 @@ pub struct WorkerPageFacts<'k> {
     /// Trivial clusters of all pages.
     pub labels: &'k [ClusterId],
     /// Pages of this worker that may be skipped, ascending.
-    pub to_skip: &'k [Page],
+    pub pages_to_skip: &'k [Page],
     /// Permanent redirects within domains that this worker has read. May contain repetitions.
     pub redirects: &'k [RedirectRecord],
 }
@@ -57,13 +57,13 @@ impl KeyedRow for DomainRow {
 
 /// Bytes of a row, and bytes for each byte of its URL, while the rules of its domain are learned.
 /// Measured.
-const A_ROW: [u64; 2] = [1000, 6];
+const ROW_BYTES: [u64; 2] = [1000, 6];
 
-/// Calls `each` with the pages and redirects of one registered domain after the other, ascending by
-/// the key of the domain, at the owner of the key.
+/// Calls `visit` with the pages and redirects of one registered domain after the other, ascending
+/// by the key of the domain, at the owner of the key.
 ///
 /// # Errors
-/// Returns any error of `each`. Returns any error of the disk, on which captures may be, too, and
+/// Returns any error of `visit`. Returns any error of the disk, on which captures may be, too, and
 /// an error if the run has ended.
 ///
 /// # Memory
@@ -71,31 +71,31 @@ const A_ROW: [u64; 2] = [1000, 6];
 /// largest domain, and about the square root of the bytes of a worker's URLs, both in MiB.
 pub fn each_domain(
     net: &mut Net<'_>,
-    known: &WorkerPageFacts<'_>,
+    facts: &WorkerPageFacts<'_>,
     partitions: TablePartitions,
-    each: impl FnMut(Vec<DomainRow>) -> Result<()>,
+    visit: impl FnMut(Vec<DomainRow>) -> Result<()>,
 ) -> Result<()> {
-    let crawl = known.crawl;
-    let mut to_skip = known.to_skip.iter().peekable();
+    let crawl = facts.crawl;
+    let mut pages_to_skip = facts.pages_to_skip.iter().peekable();
     let mut keys: HashMap<HostId, u64> = HashMap::new();
     let rows = crawl.pages.map(|row| {
-        let avoid = to_skip.next_if_eq(&&row.page).is_some();
+        let avoid = pages_to_skip.next_if_eq(&&row.page).is_some();
         let key = || xxh3_64(domain_of(row.url()).as_bytes());
         let domain = *keys.entry(crawl.directory.hosts[row.page]).or_insert_with(key);
-        let what = UrlState::Page(known.labels[row.page], avoid);
-        (partitions.owner(domain), DomainRow { domain, url: row.url().to_string(), what })
+        let state = UrlState::Page(facts.labels[row.page], avoid);
+        (partitions.owner(domain), DomainRow { domain, url: row.url().to_string(), what: state })
     });
-    let rows = rows.chain(known.redirects.iter().map(|row| {
+    let rows = rows.chain(facts.redirects.iter().map(|row| {
         let domain = xxh3_64(domain_of(&row.url).as_bytes());
         Ok((partitions.owner(domain), DomainRow { domain, url: row.url.clone(), what: UrlState::Redirect(row.to) }))
     }));
     let bytes = || {
-        let mut bytes = known.redirects.iter().map(|row| weight(&row.url)).sum();
-        crawl.pages.each(|row| bytes += weight(row.url()))?;
+        let mut bytes = facts.redirects.iter().map(|row| weight(&row.url)).sum();
+        crawl.pages.for_each(|row| bytes += weight(row.url()))?;
         Ok(bytes)
     };
     let part = |row: &DomainRow, parts: usize| partitions.range(row.domain, parts);
-    each_key(net, "URLs by domain", bytes, rows, part, A_ROW, each)
+    each_key(net, "URLs by domain", bytes, rows, part, ROW_BYTES, visit)
 }
 
 /// Returns the bytes of a row with this URL.

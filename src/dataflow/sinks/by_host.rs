@@ -27,14 +27,14 @@ impl KeyedRow for OnHost {
 
 /// Bytes of a page, and bytes for each byte of its URL, while the pages of its host are processed.
 /// Derived from the sizes of the rows, not measured.
-const A_ROW: [u64; 2] = [300, 3];
+const ROW_BYTES: [u64; 2] = [300, 3];
 
-/// Calls `each` with the pages of one host after the other, ascending by URL, at the owner of the
-/// host. `to_skip` are the pages of this worker that may be skipped, ascending, and `roots` bound
-/// the prefixes over them.
+/// Calls `visit` with the pages of one host after the other, ascending by URL, at the owner of the
+/// host. `pages_to_skip` are the pages of this worker that may be skipped, ascending, and `roots`
+/// bound the prefixes over them.
 ///
 /// # Errors
-/// Returns any error of `each`. Returns any error of the disk, on which captures may be, too, and
+/// Returns any error of `visit`. Returns any error of the disk, on which captures may be, too, and
 /// an error if the run has ended.
 ///
 /// # Memory
@@ -43,15 +43,15 @@ const A_ROW: [u64; 2] = [300, 3];
 pub fn each_host(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    to_skip: &[Page],
+    pages_to_skip: &[Page],
     roots: &PrefixRoots,
-    mut each: impl FnMut(&[CrawledPage]) -> Result<()>,
+    mut visit: impl FnMut(&[CrawledPage]) -> Result<()>,
 ) -> Result<()> {
     let owners = HashOwners::new(net);
-    let mut to_skip = to_skip.iter().peekable();
+    let mut remaining_skips = pages_to_skip.iter().peekable();
     let mut roots = roots.reader();
     let rows = crawl.pages.map(|row| {
-        let avoid = to_skip.next_if_eq(&&row.page).is_some();
+        let avoid = remaining_skips.next_if_eq(&&row.page).is_some();
         let root = if avoid { roots.root(row.page, row.url())? } else { 0 };
         let host = crawl.directory.hosts[row.page];
         let page = CrawledPage { url: row.url().to_string(), avoid, bytes: row.body_bytes, root };
@@ -60,14 +60,14 @@ pub fn each_host(
     let rows = rows.map(|row| row?);
     let bytes = || {
         let mut bytes = 0;
-        crawl.pages.each(|row| bytes += weight(row.url()))?;
+        crawl.pages.for_each(|row| bytes += weight(row.url()))?;
         Ok(bytes)
     };
     // Owners are chosen by the low bits of the hash, so parts use the high ones.
     let part = |row: &OnHost, parts: usize| ((splitmix64(row.host.into()) >> 32) % parts as u64) as usize;
-    each_key(net, "URLs by host", bytes, rows, part, A_ROW, |pages| {
+    each_key(net, "URLs by host", bytes, rows, part, ROW_BYTES, |pages| {
         let pages: Vec<CrawledPage> = pages.into_iter().map(|row| row.page).collect();
-        each(&pages)
+        visit(&pages)
     })
 }
 

@@ -14,7 +14,7 @@ use webtwin_engine::Net;
 use webtwin_spill::{RUN_LOG_BLOCK_BYTES, SpillRows};
 
 /// Maximum bytes of a part that need not be free now if the estimate at the start allowed for them.
-const FORESEEN: u64 = 32 << 20;
+const MAX_PLANNED_BYTES: u64 = 32 << 20;
 
 /// Row with a key. Ordered by key first.
 pub(super) trait KeyedRow: Ord + Serialize + DeserializeOwned + Send + 'static {
@@ -24,7 +24,7 @@ pub(super) trait KeyedRow: Ord + Serialize + DeserializeOwned + Send + 'static {
     fn key(&self) -> Self::Key;
 }
 
-/// Sends rows to the workers that they are paired with, and calls `each` with the rows of one key
+/// Sends rows to the workers that they are paired with, and calls `visit` with the rows of one key
 /// after the other, in their order and without repetitions.
 ///
 /// `bytes` adds up the bytes of this worker's rows; it is called only if memory is limited. A row
@@ -33,7 +33,7 @@ pub(super) trait KeyedRow: Ord + Serialize + DeserializeOwned + Send + 'static {
 /// part.
 ///
 /// # Errors
-/// Returns the first error of `rows` and `each`. Returns
+/// Returns the first error of `rows` and `visit`. Returns
 /// [`webtwin_base::error::Error::MemoryLimit`] if a part does not fit within the memory limit.
 /// Returns any error of the disk, and an error if the run has ended.
 ///
@@ -48,10 +48,10 @@ pub(super) fn each_key<T: KeyedRow>(
     rows: impl Iterator<Item = Result<(usize, T)>>,
     part: impl Fn(&T, usize) -> usize,
     [a_row, a_byte]: [u64; 2],
-    mut each: impl FnMut(Vec<T>) -> Result<()>,
+    mut visit: impl FnMut(Vec<T>) -> Result<()>,
 ) -> Result<()> {
     if !net.memory.is_bounded() {
-        return in_order(net.exchange_values(name, rows)?, each);
+        return in_order(net.exchange_values(name, rows)?, visit);
     }
     let [bytes] = net.all_sum("bytes of rows by key", [bytes()?])?;
     let count = (bytes / net.peers() as u64 / RUN_LOG_BLOCK_BYTES as u64).isqrt() as usize + 1;
@@ -59,20 +59,24 @@ pub(super) fn each_key<T: KeyedRow>(
     net.exchange_values_into(name, rows, |row| parts[part(&row, count)].push(&row))?;
     let budget = net.memory.clone();
     // The estimate at the start allowed for a small part, because tables take as much later.
-    let most = budget.memory_bytes.max(budget.foreseen_bytes.min(FORESEEN));
+    let max_bytes = budget.memory_bytes.max(budget.foreseen_bytes.min(MAX_PLANNED_BYTES));
     for part in parts {
         let a_row = a_row + a_byte * (part.bytes() / part.len().max(1) as u64);
-        for (keys, rows) in runs(&part, most / 2 / a_row)? {
+        for (keys, rows) in runs(&part, max_bytes / 2 / a_row)? {
             net.check()?;
-            let needed = a_row * rows;
-            if needed > most {
-                let held = budget.bounds.memory_bytes.saturating_sub(budget.memory_bytes);
-                let what = format!("{name}, with {rows} rows of one key");
+            let needed_bytes = a_row * rows;
+            if needed_bytes > max_bytes {
+                let held_bytes = budget.bounds.memory_bytes.saturating_sub(budget.memory_bytes);
+                let purpose = format!("{name}, with {rows} rows of one key");
                 // The memory that is held differs a little from run to run.
-                return Err(too_little(what, held + needed + needed / 16, budget.bounds.memory_bytes));
+                return Err(too_little(
+                    purpose,
+                    held_bytes + needed_bytes + needed_bytes / 16,
+                    budget.bounds.memory_bytes,
+                ));
             }
-            let of_run = part.rows().filter_ok(|row| keys.as_ref().is_none_or(|keys| keys.contains(&row.key())));
-            in_order(of_run.collect::<Result<Vec<T>>>()?, &mut each)?;
+            let run_rows = part.rows().filter_ok(|row| keys.as_ref().is_none_or(|keys| keys.contains(&row.key())));
+            in_order(run_rows.collect::<Result<Vec<T>>>()?, &mut visit)?;
         }
     }
     Ok(())
@@ -82,10 +86,10 @@ pub(super) fn each_key<T: KeyedRow>(
 /// number of these rows.
 type Run<Key> = (Option<RangeInclusive<Key>>, u64);
 
-/// Divides the keys of a part into ascending ranges of at most `most` rows, or of a single key with
-/// more rows. Returns one run of all keys if the part has at most `most` rows.
-fn runs<T: KeyedRow>(part: &SpillRows<T>, most: u64) -> Result<Vec<Run<T::Key>>> {
-    if part.len() as u64 <= most {
+/// Divides the keys of a part into ascending ranges of at most `max_rows` rows, or of a single key
+/// with more rows. Returns one run of all keys if the part has at most `max_rows` rows.
+fn runs<T: KeyedRow>(part: &SpillRows<T>, max_rows: u64) -> Result<Vec<Run<T::Key>>> {
+    if part.len() as u64 <= max_rows {
         return Ok(vec![(None, part.len() as u64)]);
     }
     let mut counts: BTreeMap<T::Key, u64> = BTreeMap::new();
@@ -95,15 +99,17 @@ fn runs<T: KeyedRow>(part: &SpillRows<T>, most: u64) -> Result<Vec<Run<T::Key>>>
     let mut runs: Vec<(RangeInclusive<T::Key>, u64)> = Vec::new();
     for (key, rows) in counts {
         match runs.last_mut() {
-            Some((keys, before)) if *before + rows <= most => (*keys, *before) = (*keys.start()..=key, *before + rows),
+            Some((keys, rows_so_far)) if *rows_so_far + rows <= max_rows => {
+                (*keys, *rows_so_far) = (*keys.start()..=key, *rows_so_far + rows)
+            }
             _ => runs.push((key..=key, rows)),
         }
     }
     Ok(runs.into_iter().map(|(keys, rows)| (Some(keys), rows)).collect())
 }
 
-fn in_order<T: KeyedRow>(mut rows: Vec<T>, mut each: impl FnMut(Vec<T>) -> Result<()>) -> Result<()> {
+fn in_order<T: KeyedRow>(mut rows: Vec<T>, mut visit: impl FnMut(Vec<T>) -> Result<()>) -> Result<()> {
     rows.sort_unstable();
     rows.dedup();
-    rows.into_iter().chunk_by(T::key).into_iter().try_for_each(|(_, rows)| each(rows.collect()))
+    rows.into_iter().chunk_by(T::key).into_iter().try_for_each(|(_, rows)| visit(rows.collect()))
 }

@@ -25,7 +25,7 @@ pub struct PageFacts<'a> {
 }
 
 /// Returns this worker's part of the content of each collection that contains pages of this worker,
-/// in the order of collections. `mine` are these pages as [similar cluster, collection, page],
+/// in the order of collections. `own_pages` are these pages as [similar cluster, collection, page],
 /// ascending. On return they are in the order of pages, so that their data can be read in order.
 ///
 /// Takes two exchanges: exact pairs are sent to the owners of copies, and links out of collections
@@ -37,7 +37,7 @@ pub(super) fn contents(
     net: &mut Net<'_>,
     crawl: &Crawl,
     facts: PageFacts<'_>,
-    mine: &mut [[Page; 3]],
+    own_pages: &mut [[Page; 3]],
 ) -> Result<Vec<CollectionContent>> {
     let directory = crawl.directory.clone();
     let copies = facts.exact_pairs.rows().map_ok(|pair| [pair.b, pair.a]);
@@ -47,7 +47,7 @@ pub(super) fn contents(
     // Index of the first local collection of each of this worker's pages.
     let mut place = vec![u32::MAX; crawl.pages.len()];
     let (mut contents, mut collections) = (Vec::new(), Vec::new());
-    for pages in mine.chunk_by(|x, y| x[..2] == y[..2]) {
+    for pages in own_pages.chunk_by(|x, y| x[..2] == y[..2]) {
         let mut content = CollectionContent::default();
         for &[.., page] in pages {
             let at = copies.partition_point(|copy| copy[0] < page);
@@ -59,20 +59,20 @@ pub(super) fn contents(
         contents.push(content);
         collections.push(pages[0][1]);
     }
-    mine.sort_unstable_by_key(|row| row[2]);
+    own_pages.sort_unstable_by_key(|row| row[2]);
     let mut links = facts.links.reader();
-    let mut pages = mine.iter();
+    let mut pages = own_pages.iter();
     let mut packer = TriplePacker::new(net.peers());
     let source = |send: &mut dyn FnMut(PackedRow)| {
-        let mut sent = 0;
+        let mut sent_rows = 0;
         for &[_, collection, page] in pages.by_ref() {
             let targets = links.targets(page)?;
             for &target in targets {
                 let link = [target, collection, facts.labels[page].smallest()];
                 packer.push(directory.owner(target), link).into_iter().for_each(&mut *send);
             }
-            sent += targets.len() + 1;
-            if sent >= 1 << 15 {
+            sent_rows += targets.len() + 1;
+            if sent_rows >= 1 << 15 {
                 return Ok(true);
             }
         }

@@ -32,9 +32,9 @@ pub type Make<'r> = Box<dyn Fn(Range<usize>) -> Result<Table> + 'r>;
 /// Rows of a part.
 pub enum PartRows<'r> {
     /// Rows that have been built.
-    Made(Table),
+    Built(Table),
     /// Number of rows, and the function that builds them.
-    Unmade(usize, Make<'r>),
+    Unbuilt(usize, Make<'r>),
 }
 
 /// Maximum number of rows of a piece. The next constants are the number of rows of the first piece,
@@ -51,14 +51,14 @@ impl fmt::Debug for Draft<'_> {
 
 impl From<TablePart> for Draft<'_> {
     fn from(TablePart { name, partition, rows }: TablePart) -> Self {
-        Draft::made(name, partition, rows)
+        Draft::with_rows(name, partition, rows)
     }
 }
 
 impl<'r> Draft<'r> {
     /// Creates a part with rows that have been built.
-    pub(super) fn made(name: &'r str, partition: usize, rows: Table) -> Draft<'r> {
-        Draft { name, partition, rows: PartRows::Made(rows) }
+    pub(super) fn with_rows(name: &'r str, partition: usize, rows: Table) -> Draft<'r> {
+        Draft { name, partition, rows: PartRows::Built(rows) }
     }
 
     /// Returns the approximate bytes of the rows on disk. The rows that are built for this are kept
@@ -68,21 +68,21 @@ impl<'r> Draft<'r> {
     /// Returns any error of building the rows, which may be read from disk.
     pub(super) fn weigh(&mut self, budget: &mut u64) -> Result<u64> {
         let (rows, make) = match &self.rows {
-            PartRows::Made(table) => return Ok(table.weight()),
-            PartRows::Unmade(rows, make) => (*rows, make),
+            PartRows::Built(table) => return Ok(table.weight()),
+            PartRows::Unbuilt(rows, make) => (*rows, make),
         };
-        let (mut bytes, mut made) = (0, (rows <= PIECE_ROWS).then(Table::default));
+        let (mut bytes, mut table) = (0, (rows <= PIECE_ROWS).then(Table::default));
         for piece in pieces(rows, make) {
             let piece = piece?;
             bytes += piece.weight();
-            made = made.filter(|_| bytes <= *budget);
-            if let Some(made) = &mut made {
-                made.append(piece)?;
+            table = table.filter(|_| bytes <= *budget);
+            if let Some(table) = &mut table {
+                table.append(piece)?;
             }
         }
-        if let Some(made) = made {
+        if let Some(table) = table {
             *budget -= bytes;
-            self.rows = PartRows::Made(made);
+            self.rows = PartRows::Built(table);
         }
         Ok(bytes)
     }
@@ -90,8 +90,8 @@ impl<'r> Draft<'r> {
     /// Returns the rows, piece by piece.
     pub(super) fn pieces(self) -> Box<dyn Iterator<Item = Result<Table>> + 'r> {
         match self.rows {
-            PartRows::Made(table) => Box::new(std::iter::once(Ok(table))),
-            PartRows::Unmade(rows, make) => Box::new(pieces(rows, make)),
+            PartRows::Built(table) => Box::new(std::iter::once(Ok(table))),
+            PartRows::Unbuilt(rows, make) => Box::new(pieces(rows, make)),
         }
     }
 }
@@ -99,15 +99,15 @@ impl<'r> Draft<'r> {
 /// Builds rows piece by piece: a few first, then as many as fit into [`PIECE_BYTES`] according to
 /// the size of the previous rows. An empty part has one piece without rows.
 fn pieces(rows: usize, make: impl Fn(Range<usize>) -> Result<Table>) -> impl Iterator<Item = Result<Table>> {
-    let (mut made, mut next) = (0, FIRST_ROWS);
+    let (mut piece_start, mut next) = (0, FIRST_ROWS);
     let mut is_first = true;
     std::iter::from_fn(move || {
-        if made == rows && !is_first {
+        if piece_start == rows && !is_first {
             return None;
         }
         is_first = false;
-        let piece = made..rows.min(made + next);
-        made = piece.end;
+        let piece = piece_start..rows.min(piece_start + next);
+        piece_start = piece.end;
         let table = make(piece.clone());
         if let Ok(table) = &table {
             let a_row = table.bytes(0..table.rows()) / table.rows().max(1);
@@ -124,12 +124,12 @@ pub(crate) fn split<'r, R>(
     partition: impl Fn(&R) -> usize,
     table: impl Fn(&'r [R]) -> Result<Table> + Copy + 'r,
 ) -> Vec<Draft<'r>> {
-    let of_partition = rows.chunk_by(|x, y| partition(x) == partition(y));
+    let partition_rows = rows.chunk_by(|x, y| partition(x) == partition(y));
     let draft = |rows: &'r [R]| {
         let make = Box::new(move |piece: Range<usize>| table(&rows[piece]));
-        Draft { name, partition: partition(&rows[0]), rows: PartRows::Unmade(rows.len(), make) }
+        Draft { name, partition: partition(&rows[0]), rows: PartRows::Unbuilt(rows.len(), make) }
     };
-    of_partition.map(draft).collect()
+    partition_rows.map(draft).collect()
 }
 
 /// Returns the parts of a table with the given rows, each of which is in the partition of its page.
@@ -169,7 +169,7 @@ pub(crate) fn spilled_by_page<'r, R: Pod>(
     let draft = |(partition, places): (usize, Range<usize>)| {
         let count = places.len();
         let make = move |piece: Range<usize>| table(&rows.read(places.start + piece.start..places.start + piece.end)?);
-        Draft { name, partition, rows: PartRows::Unmade(count, Box::new(make)) }
+        Draft { name, partition, rows: PartRows::Unbuilt(count, Box::new(make)) }
     };
     Ok(parts.into_iter().map(draft).collect())
 }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::arrived::{self, IncomingRows, slices};
 use super::drafts::{Draft, PartRows};
 use super::stage::put_pieces;
-use crate::memory_estimate::A_FILE_MADE;
+use crate::memory_estimate::TABLE_FILE_BYTES;
 use webtwin_base::build_info;
 use webtwin_base::error::Result;
 use webtwin_base::heap::release_free_memory;
@@ -40,7 +40,7 @@ const HELD_BYTES: u64 = 16_000_000;
 
 /// Partition with its place and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Weighed {
+struct WeighedPart {
     partition: usize,
     worker: usize,
     bytes: u64,
@@ -74,7 +74,7 @@ impl Turns {
         let mut free = workers as u64;
         if memory_bytes > 0 {
             release_free_memory();
-            free = (memory_bytes.saturating_sub(build_info::memory_bytes()) / A_FILE_MADE).clamp(1, free);
+            free = (memory_bytes.saturating_sub(build_info::memory_bytes()) / TABLE_FILE_BYTES).clamp(1, free);
         }
         Turns { free: Mutex::new(free), released: Condvar::new() }
     }
@@ -140,22 +140,27 @@ pub(crate) fn put_tables(
     let mut files = Vec::new();
     let mut travelling = travelling.into_iter().peekable();
     for (table, file) in rounds(&tables, FILE_BYTES * net.peers() as u64) {
-        let of_round = std::iter::from_fn(|| travelling.next_if(|part| (part.0.table, part.0.file) <= (table, file)));
-        let (here, go): (Vec<_>, Vec<_>) = of_round.partition(|part| file_of(&part.0).owner == net.index());
+        let round_parts =
+            std::iter::from_fn(|| travelling.next_if(|part| (part.0.table, part.0.file) <= (table, file)));
+        let (own_parts, go): (Vec<_>, Vec<_>) = round_parts.partition(|part| file_of(&part.0).owner == net.index());
         let rows = go.into_iter().flat_map(|(place, part)| {
             let to = file_of(&place).owner;
             part.pieces().map(move |piece| piece.map(|rows| slices(rows).map(move |rows| (to, (place, rows)))))
         });
-        let IncomingRows { held, stored } = arrived::bring(net, rows)?;
+        let IncomingRows { in_memory: rows_in_memory, stored } = arrived::bring(net, rows)?;
         let name = |place: &Place| tables[place.table].0.as_str();
-        let mut here: Vec<(Place, Draft<'_>)> = here;
-        here.extend(held.into_iter().map(|(place, rows)| (place, Draft::made(name(&place), place.partition, rows))));
-        here.extend(stored.slices().map(|(place, rows, make)| {
-            (place, Draft { name: name(&place), partition: place.partition, rows: PartRows::Unmade(rows, make) })
+        let mut drafts: Vec<(Place, Draft<'_>)> = own_parts;
+        drafts.extend(
+            rows_in_memory
+                .into_iter()
+                .map(|(place, rows)| (place, Draft::with_rows(name(&place), place.partition, rows))),
+        );
+        drafts.extend(stored.slices().map(|(place, rows, make)| {
+            (place, Draft { name: name(&place), partition: place.partition, rows: PartRows::Unbuilt(rows, make) })
         }));
         // The sort is stable: the slices of a partition come from one worker, in order.
-        here.sort_by_key(|part| part.0);
-        put_files(net, attempt, here, &turns, &mut files)?;
+        drafts.sort_by_key(|part| part.0);
+        put_files(net, attempt, drafts, &turns, &mut files)?;
     }
     put_files(net, attempt, whole, &turns, &mut files)?;
     Ok(files)
@@ -165,27 +170,27 @@ pub(crate) fn put_tables(
 /// of a table that is always written, worker 0 gets a part without rows. Takes one collective call.
 fn plans(net: &mut Net<'_>, parts: &mut Vec<Draft<'_>>, making: &TableMaker<'_>) -> Result<Vec<(String, Plan)>> {
     let mut budget = making.held_bytes;
-    let mut mine: Vec<(String, (u64, u64))> = Vec::with_capacity(parts.len());
+    let mut own_sizes: Vec<(String, (u64, u64))> = Vec::with_capacity(parts.len());
     for part in &mut *parts {
         let bytes = part.weigh(&mut budget)?;
-        mine.push((part.name.to_string(), (part.partition as u64, bytes)));
+        own_sizes.push((part.name.to_string(), (part.partition as u64, bytes)));
     }
-    let mut weighed: BTreeMap<String, Vec<Weighed>> = BTreeMap::new();
-    for (worker, parts) in net.all_gather("sizes of partitions", mine)?.into_iter().enumerate() {
+    let mut weighed: BTreeMap<String, Vec<WeighedPart>> = BTreeMap::new();
+    for (worker, parts) in net.all_gather("sizes of partitions", own_sizes)?.into_iter().enumerate() {
         for (name, (partition, bytes)) in parts {
-            weighed.entry(name).or_default().push(Weighed { partition: partition as usize, worker, bytes });
+            weighed.entry(name).or_default().push(WeighedPart { partition: partition as usize, worker, bytes });
         }
     }
     for &name in making.always {
         if !weighed.contains_key(name) {
-            weighed.insert(name.into(), vec![Weighed { partition: 0, worker: 0, bytes: 0 }]);
+            weighed.insert(name.into(), vec![WeighedPart { partition: 0, worker: 0, bytes: 0 }]);
             if net.index() == 0 {
-                parts.push(Draft::made(name, 0, (making.empty)(name)?));
+                parts.push(Draft::with_rows(name, 0, (making.empty)(name)?));
             }
         }
     }
-    let plan = |(number, (name, partitions)): (usize, (String, Vec<Weighed>))| {
-        (name, Plan::of(number, partitions, net.peers()))
+    let plan = |(number, (name, partitions)): (usize, (String, Vec<WeighedPart>))| {
+        (name, Plan::from_weights(number, partitions, net.peers()))
     };
     Ok(weighed.into_iter().enumerate().map(plan).collect())
 }
@@ -211,8 +216,8 @@ fn put_files(
         net.check()?;
         let name = part.name;
         let same_file = |next: &(Place, Draft<'_>)| (next.0.table, next.0.file) == (place.table, place.file);
-        let more = std::iter::from_fn(|| parts.next_if(same_file)).flat_map(|(_, part)| part.pieces());
-        let pieces = part.pieces().chain(more);
+        let later_pieces = std::iter::from_fn(|| parts.next_if(same_file)).flat_map(|(_, part)| part.pieces());
+        let pieces = part.pieces().chain(later_pieces);
         let turn = turns.take();
         files.push(put_pieces(attempt, name, place.file, pieces)?);
         drop(turn);
@@ -221,13 +226,13 @@ fn put_files(
 }
 
 /// Returns the last file of each round. A round consists of files that are sent, in their order,
-/// until they have `most` bytes together.
-fn rounds(tables: &[(String, Plan)], most: u64) -> Vec<(usize, usize)> {
+/// until they have `max_bytes` bytes together.
+fn rounds(tables: &[(String, Plan)], max_bytes: u64) -> Vec<(usize, usize)> {
     let mut ends: Vec<(usize, usize)> = Vec::new();
-    let mut bytes = most;
+    let mut bytes = max_bytes;
     for (table, (_, plan)) in tables.iter().enumerate() {
         for (number, file) in plan.files.iter().enumerate().filter(|(_, file)| file.travels) {
-            if bytes < most {
+            if bytes < max_bytes {
                 ends.pop();
             } else {
                 bytes = 0;
@@ -257,7 +262,7 @@ struct File {
 }
 
 impl Plan {
-    fn of(table: usize, mut weighed: Vec<Weighed>, workers: usize) -> Plan {
+    fn from_weights(table: usize, mut weighed: Vec<WeighedPart>, workers: usize) -> Plan {
         weighed.sort_unstable_by_key(|part| part.partition);
         let numbers = share(&weighed, FILE_BYTES);
         let files = files_of(&weighed, &numbers, table, workers);
@@ -271,11 +276,11 @@ impl Plan {
 }
 
 /// Returns the file of each partition of a table, given in ascending order. A partition is added to
-/// the current file unless the file would exceed `most` bytes.
-fn share(partitions: &[Weighed], most: u64) -> Vec<usize> {
+/// the current file unless the file would exceed `max_bytes` bytes.
+fn share(partitions: &[WeighedPart], max_bytes: u64) -> Vec<usize> {
     let (mut file, mut bytes) = (0, 0);
-    let place = |(at, part): (usize, &Weighed)| {
-        if at > 0 && bytes + part.bytes > most {
+    let place = |(at, part): (usize, &WeighedPart)| {
+        if at > 0 && bytes + part.bytes > max_bytes {
             (file, bytes) = (file + 1, 0);
         }
         bytes += part.bytes;
@@ -287,7 +292,7 @@ fn share(partitions: &[Weighed], most: u64) -> Vec<usize> {
 /// Returns the files of a table; `numbers` has the file of each partition. If one worker has all
 /// partitions of a file, it stages the file. Other files are dealt out in turn, starting with a
 /// worker that depends on the table.
-fn files_of(partitions: &[Weighed], numbers: &[usize], table: usize, workers: usize) -> Vec<File> {
+fn files_of(partitions: &[WeighedPart], numbers: &[usize], table: usize, workers: usize) -> Vec<File> {
     let mut lies_with: Vec<(BTreeSet<usize>, u64)> =
         vec![Default::default(); numbers.last().map_or(0, |last| last + 1)];
     for (part, &file) in partitions.iter().zip(numbers) {
@@ -307,8 +312,8 @@ mod tests {
 
     use super::*;
 
-    fn weighed(bytes: &[u64]) -> Vec<Weighed> {
-        bytes.iter().enumerate().map(|(at, &bytes)| Weighed { partition: 2 * at, worker: at % 3, bytes }).collect()
+    fn weighed(bytes: &[u64]) -> Vec<WeighedPart> {
+        bytes.iter().enumerate().map(|(at, &bytes)| WeighedPart { partition: 2 * at, worker: at % 3, bytes }).collect()
     }
 
     #[test]
@@ -338,12 +343,12 @@ mod tests {
             bytes in prop::collection::vec(0u64..40, 0..50), most in 1u64..100
         ) {
             let files = share(&weighed(&bytes), most);
-            let of = |file: usize| files.iter().zip(&bytes).filter(move |row| *row.0 == file).map(|row| *row.1);
+            let bytes_of_file = |file: usize| files.iter().zip(&bytes).filter(move |row| *row.0 == file).map(|row| *row.1);
             prop_assert!(files.first().is_none_or(|first| *first == 0) && files.windows(2).all(|w| w[1] - w[0] <= 1));
             for file in 0..files.last().map_or(0, |last| last + 1) {
-                prop_assert!(of(file).count() == 1 || of(file).sum::<u64>() <= most);
-                let next = of(file + 1).next();
-                prop_assert!(next.is_none_or(|next| of(file).sum::<u64>() + next > most));
+                prop_assert!(bytes_of_file(file).count() == 1 || bytes_of_file(file).sum::<u64>() <= most);
+                let next = bytes_of_file(file + 1).next();
+                prop_assert!(next.is_none_or(|next| bytes_of_file(file).sum::<u64>() + next > most));
             }
         }
     }

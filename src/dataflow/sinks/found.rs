@@ -12,7 +12,7 @@ use super::summary::RunSummary;
 use super::verdict::PageVerdict;
 use crate::clusters::context_pairs::ContextPassCounts;
 use crate::clusters::giant_clusters::GiantCluster;
-use crate::clusters::grown::Grown;
+use crate::clusters::grown::GrowthResult;
 use crate::clusters::links::WorkerLinks;
 use crate::clusters::servers::ServerOverlap;
 use crate::pairs::apart::SeparationCounts;
@@ -60,9 +60,9 @@ pub struct ReplicaTables {
     /// Parts of further tables, such as `hosts`, and `fprint_docid` if the job requests it.
     pub more_tables: Vec<TablePart>,
     /// Steps that were restored from checkpoints, the same on every worker.
-    pub taken_up: Vec<RunStep>,
+    pub restored_steps: Vec<RunStep>,
     /// Attempt that wrote the earlier result of `keep.sticky`, if there is one.
-    pub earlier: Option<String>,
+    pub previous_attempt: Option<String>,
     /// Summary of the results, the same on every worker. The caller fills in `records`.
     pub summary: RunSummary,
 }
@@ -70,11 +70,11 @@ pub struct ReplicaTables {
 /// Results of clustering.
 pub struct ClusterResults {
     /// Trivial clusters and the result of their growth, without the similar clusters.
-    pub grown: Grown,
+    pub collections: GrowthResult,
     /// Changes of the context pass.
     pub context: ContextPassCounts,
     /// Outcome for pages that a person marked as different.
-    pub apart: SeparationCounts,
+    pub separation: SeparationCounts,
     /// Outcome for editions in other languages.
     pub editions: EditionCounts,
     /// Overlap of servers.
@@ -87,8 +87,8 @@ pub struct ClusterResults {
 const ORDER: RunStep = RunStep::named("order of tables");
 
 impl ReplicaTables {
-    /// Sends rows to the owners of their tables, and computes the summary. `earlier` is the attempt
-    /// that wrote the result of `keep.sticky`.
+    /// Sends rows to the owners of their tables, and computes the summary. `previous_attempt` is
+    /// the attempt that wrote the result of `keep.sticky`.
     ///
     /// # Errors
     /// Returns any error of the disk, and an error if the run has ended.
@@ -97,51 +97,52 @@ impl ReplicaTables {
         web: WorkerWeb,
         similar: SimilarPages,
         clustered: ClusterResults,
-        kept: KeepResult,
+        keep_result: KeepResult,
         skip: SkipListRows,
-        earlier: Option<String>,
+        previous_attempt: Option<String>,
     ) -> Result<ReplicaTables> {
-        let ClusterResults { grown, mut context, apart, editions, servers, giants } = clustered;
+        let ClusterResults { collections, mut context, separation, editions, servers, giants } = clustered;
         let SimilarPages { pairs, counts, parts: mut more_tables, .. } = similar;
-        let in_pairs = pairs.column(PairKind::Placeholder).rows().map(|pair| pair.map(|pair| [pair.a, pair.b]));
-        let placeholders = in_pairs.collect::<Result<Vec<[Page; 2]>>>()?.into_flattened();
+        let paired_placeholders =
+            pairs.column(PairKind::Placeholder).rows().map(|pair| pair.map(|pair| [pair.a, pair.b]));
+        let placeholders = paired_placeholders.collect::<Result<Vec<[Page; 2]>>>()?.into_flattened();
         // Broadcast, because the owner of a cluster must mark the placeholders of all owners.
         let placeholders = page_set(run.net, "placeholders", placeholders, web.crawl.directory.len())?;
-        let trivial_clusters = by_size(&grown.sizes);
+        let trivial_clusters = by_size(&collections.sizes);
         let (pairs, link_summary) =
-            run.step(&web, ORDER, |run| by_first(run.net, &web.crawl, pairs, grown.link_summary))?;
+            run.step(&web, ORDER, |run| by_first(run.net, &web.crawl, pairs, collections.link_summary))?;
         more_tables.extend(servers.parts);
         more_tables.extend(skip.rules.parts);
         more_tables.extend(skip.hosts);
-        let mut found = ReplicaTables {
+        let mut tables = ReplicaTables {
             crawl: web.crawl,
             links: web.links,
             pairs,
-            verdicts: kept.verdicts,
+            verdicts: keep_result.verdicts,
             placeholders,
             link_summary,
-            collections: kept.collections,
-            members: kept.members,
+            collections: keep_result.collections,
+            members: keep_result.members,
             avoid: skip.avoid,
             lists: skip.lists,
-            url_rules: skip.rules.all,
+            url_rules: skip.rules.sorted_rules,
             more_tables,
-            taken_up: run.restored_steps(),
-            earlier,
+            restored_steps: run.restored_steps(),
+            previous_attempt,
             summary: RunSummary::default(),
         };
-        found.summary =
-            summarise(run.net, run.job, &found, &counts, trivial_clusters, kept.taken_out, &servers.server)?;
-        context.attached = kept.attached;
-        found.summary.servers = servers.counts;
-        found.summary.second_look = context;
-        found.summary.editions = editions;
-        found.summary.giant_trivial_clusters = giants;
-        found.summary.ways = kept.ways;
-        found.summary.kept_before = kept.kept_before;
-        found.summary.pins = kept.pins;
-        found.summary.url_rules = skip.rules.counts;
-        found.summary.apart = (!run.job.pairs.apart.is_empty()).then_some(apart);
-        Ok(found)
+        tables.summary =
+            summarise(run.net, run.job, &tables, &counts, trivial_clusters, keep_result.taken_out, &servers.server)?;
+        context.attached = keep_result.attached;
+        tables.summary.servers = servers.counts;
+        tables.summary.second_look = context;
+        tables.summary.editions = editions;
+        tables.summary.giant_trivial_clusters = giants;
+        tables.summary.ways = keep_result.ways;
+        tables.summary.kept_before = keep_result.kept_before;
+        tables.summary.pins = keep_result.pins;
+        tables.summary.url_rules = skip.rules.counts;
+        tables.summary.apart = (!run.job.pairs.apart.is_empty()).then_some(separation);
+        Ok(tables)
     }
 }

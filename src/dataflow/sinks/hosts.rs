@@ -30,12 +30,12 @@ struct HostRow {
 pub fn hosts(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    to_skip: &[Page],
+    pages_to_skip: &[Page],
     partitions: TablePartitions,
 ) -> Result<Vec<TablePart>> {
     let mut rows: BTreeMap<HostId, HostRow> = BTreeMap::new();
-    let mut skipped = to_skip.iter().peekable();
-    crawl.pages.each(|page| {
+    let mut skipped = pages_to_skip.iter().peekable();
+    crawl.pages.for_each(|page| {
         let row = rows.entry(crawl.directory.hosts[page.page]).or_insert_with(|| {
             let name = host(page.url());
             HostRow { host_id: xxh3_64(name.as_bytes()), host: name.to_string(), ..HostRow::default() }
@@ -47,15 +47,15 @@ pub fn hosts(
         row.skip_bytes += skip * page.body_bytes;
     })?;
     let rows: Vec<_> = rows.into_values().map(|row| Ok((partitions.owner(row.host_id), row))).collect();
-    let mut all: BTreeMap<(u64, String), HostRow> = BTreeMap::new();
+    let mut sums: BTreeMap<(u64, String), HostRow> = BTreeMap::new();
     for row in net.exchange_values("hosts by name", rows)? {
-        let sum = all.entry((row.host_id, row.host.clone())).or_default();
+        let sum = sums.entry((row.host_id, row.host.clone())).or_default();
         sum.pages += row.pages;
         sum.body_bytes += row.body_bytes;
         sum.skip_pages += row.skip_pages;
         sum.skip_bytes += row.skip_bytes;
     }
-    let rows: Vec<HostRow> = all.into_iter().map(|((host_id, host), sum)| HostRow { host_id, host, ..sum }).collect();
+    let rows: Vec<HostRow> = sums.into_iter().map(|((host_id, host), sum)| HostRow { host_id, host, ..sum }).collect();
     let runs = rows.chunk_by(|x, y| partitions.partition(x.host_id) == partitions.partition(y.host_id));
     let part = |rows: &[HostRow]| TablePart {
         name: "hosts",

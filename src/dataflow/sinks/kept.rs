@@ -37,10 +37,10 @@ use webtwin_spill::SpillColumn;
 
 /// Bytes for each page that the step takes in each process to choose among copies, even if
 /// everything else is on disk ([`super::avoid`], [`super::reachability`]).
-const A_PAGE: u64 = 21;
+const PAGE_BYTES: u64 = 21;
 
 /// Step that chooses the copies that are kept, and builds the rows of collections.
-pub const KEEPING: RunStep = RunStep { name: "keeping", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
+pub const KEEPING: RunStep = RunStep { name: "keeping", bytes_a_page: PAGE_BYTES, bytes_an_own_page: 0 };
 
 /// Input of the step in addition to the web of the crawl.
 pub struct KeepInput<'a> {
@@ -51,7 +51,7 @@ pub struct KeepInput<'a> {
     /// Decisions that users made about pages.
     pub decisions: &'a Decisions,
     /// Result that `keep.sticky` names.
-    pub earlier: Option<&'a FinishedRun>,
+    pub previous_run: Option<&'a FinishedRun>,
 }
 
 /// Result of the step. Rows are those of this worker. Counts are the same on every worker unless
@@ -90,16 +90,16 @@ impl KeepResult {
         run: &mut run::WorkerRun<'_, '_>,
         web: &mut WorkerWeb,
         similar_clusters: Vec<SimilarCluster>,
-        given: &KeepInput<'_>,
+        input: &KeepInput<'_>,
     ) -> Result<KeepResult> {
         let originals =
-            page_set(run.net, "canonical pages", given.similar.originals.clone(), web.crawl.directory.len())?;
-        let kept = run.recorded(web, KEEPING, |run| keep(run, web, similar_clusters, given, &originals))?;
+            page_set(run.net, "canonical pages", input.similar.originals.clone(), web.crawl.directory.len())?;
+        let result = run.recorded(web, KEEPING, |run| keep(run, web, similar_clusters, input, &originals))?;
         // Also after the step was restored: no later step reads them.
         run.local_pages.fprints.clear();
-        web.from_elsewhere = SpillColumn::default();
-        let (members, verdicts) = (kept.members.onto(&run.net.memory)?, kept.verdicts.onto(&run.net.memory)?);
-        Ok(KeepResult { members, verdicts, ..kept })
+        web.incoming_links = SpillColumn::default();
+        let (members, verdicts) = (result.members.onto(&run.net.memory)?, result.verdicts.onto(&run.net.memory)?);
+        Ok(KeepResult { members, verdicts, ..result })
     }
 }
 
@@ -107,12 +107,12 @@ fn keep(
     run: &mut run::WorkerRun<'_, '_>,
     web: &WorkerWeb,
     mut similar_clusters: Vec<SimilarCluster>,
-    given: &KeepInput<'_>,
+    input: &KeepInput<'_>,
     originals: &PageSet,
 ) -> Result<KeepResult> {
-    let &KeepInput { labels, decisions, .. } = given;
-    let WorkerWeb { crawl, links, from_elsewhere, links_to_host } = web;
-    let run::WorkerRun { net, job, local_pages, earlier, .. } = run;
+    let &KeepInput { labels, decisions, .. } = input;
+    let WorkerWeb { crawl, links, incoming_links, links_to_host } = web;
+    let run::WorkerRun { net, job, local_pages, earlier_pairs, .. } = run;
     let mut attached = 0;
     if job.clusters.merge == MergeCondition::Tolerant && job.clusters.attach == AttachmentRule::Nearby {
         attached = places::attach(net, crawl, links, labels, &mut similar_clusters)?;
@@ -121,31 +121,46 @@ fn keep(
     let keeping = Keeping::new(&job.keep);
     let seeds = avoid::seeds(&job.keep);
     let memory_is_bounded = job.effort.memory_bytes > 0;
-    let gathered = |net: &mut Net<'_>| Reachability::gather(net, crawl, links, from_elsewhere, &seeds);
-    let mut through = gathered(net)?;
+    let gather_reachability = |net: &mut Net<'_>| Reachability::gather(net, crawl, links, incoming_links, &seeds);
+    let mut through = gather_reachability(net)?;
     let depths = through.depths(net, crawl)?;
     // If memory is limited, crawl paths are dropped to free memory for copies, and gathered again
     // afterwards.
     let through = (!memory_is_bounded).then_some(through);
-    let linked = PageLinks { from_elsewhere, depths: &depths, links_to_host };
-    let memory = kept_before::read(net, crawl, &job.keep, given.earlier)?;
-    let pinned = pins::pages(crawl, &decisions.pins)?;
-    let first_earlier_source = earlier.as_ref().map_or(u32::MAX, |earlier| earlier.first_source);
-    let chosen =
-        ChosenPages { kept_before: &memory.pages, pinned: &pinned, originals, seeds: &seeds, first_earlier_source };
+    let linked = PageLinks { incoming_links, depths: &depths, links_to_host };
+    let memory = kept_before::read(net, crawl, &job.keep, input.previous_run)?;
+    let pinned_pages = pins::pages(crawl, &decisions.pins)?;
+    let first_earlier_source = earlier_pairs.as_ref().map_or(u32::MAX, |earlier| earlier.first_source);
+    let chosen_pages = ChosenPages {
+        previously_kept: &memory.pages,
+        pinned_pages: &pinned_pages,
+        originals,
+        seeds: &seeds,
+        first_earlier_source,
+    };
     let sizes = net.once_per_process(|| SetSizes::count(labels))?;
-    let copies = avoid::copies(net, crawl, TrivialClusters { labels, sizes: &sizes }, &keeping, &linked, &chosen)?;
+    let copies =
+        avoid::copies(net, crawl, TrivialClusters { labels, sizes: &sizes }, &keeping, &linked, &chosen_pages)?;
     drop((depths, sizes));
-    let judged = avoid::judge(net, &copies, &similar_clusters, links_to_host, &keeping)?;
-    let mut verdicts = avoid::verdicts(net, crawl, copies, &judged, &keeping, job.keep.min_resemblance > 0.0)?;
+    let judged_clusters = avoid::judge(net, &copies, &similar_clusters, links_to_host, &keeping)?;
+    let mut verdicts = avoid::verdicts(net, crawl, copies, &judged_clusters, &keeping, job.keep.min_resemblance > 0.0)?;
     substitutes::compare(net, crawl, local_pages, labels, &mut verdicts, job.keep.min_resemblance, &keeping)?;
-    let gathered = |net: &mut Net<'_>| through.map_or_else(|| gathered(net), Ok);
-    let ways = avoid::keep_reachable(net, crawl, labels, &mut verdicts, gathered)?;
-    let kept_before = memory.outcome(net, &verdicts)?;
+    let reuse_or_gather = |net: &mut Net<'_>| through.map_or_else(|| gather_reachability(net), Ok);
+    let ways = avoid::keep_reachable(net, crawl, labels, &mut verdicts, reuse_or_gather)?;
+    let keep_changes = memory.outcome(net, &verdicts)?;
     let pins = pins::outcome(net, crawl, !job.keep.pins.is_empty(), &decisions.pins, &verdicts)?;
-    let facts = PageFacts { labels, links, exact_pairs: given.similar.pairs.column(PairKind::Exact) };
-    let (collections, members) = report::rows(net, crawl, &judged, facts)?;
+    let facts = PageFacts { labels, links, exact_pairs: input.similar.pairs.column(PairKind::Exact) };
+    let (collections, members) = report::rows(net, crawl, &judged_clusters, facts)?;
     let single_clusters = similar_clusters.iter().filter(|cluster| !cluster.double);
-    let taken_out = single_clusters.map(|cluster| u64::from(cluster.taken_out)).sum();
-    Ok(KeepResult { verdicts, collections, members, attached, taken_out, ways, kept_before, pins })
+    let removed_pages = single_clusters.map(|cluster| u64::from(cluster.taken_out)).sum();
+    Ok(KeepResult {
+        verdicts,
+        collections,
+        members,
+        attached,
+        taken_out: removed_pages,
+        ways,
+        kept_before: keep_changes,
+        pins,
+    })
 }

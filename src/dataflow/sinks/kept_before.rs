@@ -51,7 +51,7 @@ pub struct Memory {
     /// Pages of this worker that were kept, ascending.
     pub pages: Vec<Page>,
     /// Number of kept pages that are not in this crawl, among the doc ids that this worker owns.
-    gone: u64,
+    gone_count: u64,
     /// True if there is an earlier result.
     is_there: bool,
 }
@@ -72,7 +72,8 @@ pub fn open(keep: &KeepSettings) -> Result<Option<FinishedRun>> {
     Ok(Some(run))
 }
 
-/// Reads which of this worker's pages the earlier result kept. `earlier` is the result of [`open`].
+/// Reads which of this worker's pages the earlier result kept. `previous_run` is the result of
+/// [`open`].
 ///
 /// # Errors
 /// Returns [`Error::Input`] for files that differ from the manifest, and [`Error::Handshake`] if
@@ -80,31 +81,36 @@ pub fn open(keep: &KeepSettings) -> Result<Option<FinishedRun>> {
 ///
 /// # Cost
 /// Each file of the earlier list is read once by one of the workers, and once more to verify it.
-pub fn read(net: &mut Net<'_>, crawl: &Crawl, keep: &KeepSettings, earlier: Option<&FinishedRun>) -> Result<Memory> {
-    let Some(run) = earlier else { return Ok(Memory::default()) };
+pub fn read(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    keep: &KeepSettings,
+    previous_run: Option<&FinishedRun>,
+) -> Result<Memory> {
+    let Some(run) = previous_run else { return Ok(Memory::default()) };
     let attempt = run.manifest.attempt.clone();
-    let seen = net.all_gather("earlier results", attempt.clone())?;
-    if seen.iter().any(|other| *other != attempt) {
-        let what = "processes read different results here; share one folder among all processes, and start them again";
-        return Err(Error::Handshake(format!("keep.sticky = {:?}: {what}", keep.sticky)));
+    let attempts = net.all_gather("earlier results", attempt.clone())?;
+    if attempts.iter().any(|other| *other != attempt) {
+        let fault = "processes read different results here; share one folder among all processes, and start them again";
+        return Err(Error::Handshake(format!("keep.sticky = {:?}: {fault}", keep.sticky)));
     }
-    let (directory, dealt) = (&crawl.directory, RoundRobin::new(net.peers()));
-    let mut kept: Vec<DocId> = Vec::new();
-    for (_, entry) in run.manifest.table("avoid").enumerate().filter(|(n, _)| dealt.owner(*n) == net.index()) {
+    let (directory, assignment) = (&crawl.directory, RoundRobin::new(net.peers()));
+    let mut kept_ids: Vec<DocId> = Vec::new();
+    for (_, entry) in run.manifest.table("avoid").enumerate().filter(|(n, _)| assignment.owner(*n) == net.index()) {
         scan_file(run, entry, (&["keep_doc_id"], &[]), |_| Ok(false), &mut |batch| {
-            kept.extend(batch.u64("keep_doc_id")?);
+            kept_ids.extend(batch.u64("keep_doc_id")?);
             Ok(())
         })?;
     }
-    kept.sort_unstable();
-    kept.dedup();
+    kept_ids.sort_unstable();
+    kept_ids.dedup();
     // A page that is not in this crawl has an owner, too, so that it is counted once.
-    let mut mine = net.exchange("pages kept before", kept, |doc_id| directory.owner_of(*doc_id))?;
-    mine.sort_unstable();
-    mine.dedup();
+    let mut own_ids = net.exchange("pages kept before", kept_ids, |doc_id| directory.owner_of(*doc_id))?;
+    own_ids.sort_unstable();
+    own_ids.dedup();
     let by_doc_id = directory.by_doc_id()?;
-    let pages: Vec<Page> = mine.iter().filter_map(|&doc_id| by_doc_id.page(doc_id)).collect();
-    Ok(Memory { gone: (mine.len() - pages.len()) as u64, pages, is_there: true })
+    let pages: Vec<Page> = own_ids.iter().filter_map(|&doc_id| by_doc_id.page(doc_id)).collect();
+    Ok(Memory { gone_count: (own_ids.len() - pages.len()) as u64, pages, is_there: true })
 }
 
 impl Memory {
@@ -117,33 +123,39 @@ impl Memory {
         if !self.is_there {
             return Ok(None);
         }
-        let mut mine =
-            KeepChanges { pages: self.gone + self.pages.len() as u64, gone: self.gone, ..KeepChanges::default() };
+        let mut own_changes = KeepChanges {
+            pages: self.gone_count + self.pages.len() as u64,
+            gone: self.gone_count,
+            ..KeepChanges::default()
+        };
         for block in verdicts.blocks() {
             for verdict in block?.iter().filter(|verdict| verdict.was_kept()) {
                 match verdict.role() {
-                    CopyRole::Keep => mine.kept += 1,
-                    CopyRole::Visit(_) => mine.visited += 1,
+                    CopyRole::Keep => own_changes.kept += 1,
+                    CopyRole::Visit(_) => own_changes.visited += 1,
                     CopyRole::Skip(_, lost_by) => {
-                        mine.flipped += 1;
-                        *mine.flipped_by.entry(lost_by.as_str().into()).or_default() += 1;
+                        own_changes.flipped += 1;
+                        *own_changes.flipped_by.entry(lost_by.as_str().into()).or_default() += 1;
                     }
                 }
             }
         }
-        let mut all = KeepChanges::default();
-        for part in net.all_gather("outcome of pages kept before", mine)? {
-            all.pages += part.pages;
-            all.kept += part.kept;
-            all.visited += part.visited;
-            all.flipped += part.flipped;
-            all.gone += part.gone;
-            part.flipped_by.into_iter().for_each(|(by, n)| *all.flipped_by.entry(by).or_default() += n);
+        let mut total = KeepChanges::default();
+        for part in net.all_gather("outcome of pages kept before", own_changes)? {
+            total.pages += part.pages;
+            total.kept += part.kept;
+            total.visited += part.visited;
+            total.flipped += part.flipped;
+            total.gone += part.gone;
+            part.flipped_by.into_iter().for_each(|(by, n)| *total.flipped_by.entry(by).or_default() += n);
         }
-        let judged = all.kept + all.visited + all.flipped + all.gone;
-        all.alone = all.pages.checked_sub(judged).ok_or_else(|| {
-            Error::Invariant(format!("{} pages were kept before, but {judged} of them are judged or gone", all.pages))
+        let accounted = total.kept + total.visited + total.flipped + total.gone;
+        total.alone = total.pages.checked_sub(accounted).ok_or_else(|| {
+            Error::Invariant(format!(
+                "{} pages were kept before, but {accounted} of them are judged or gone",
+                total.pages
+            ))
         })?;
-        Ok(Some(all))
+        Ok(Some(total))
     }
 }

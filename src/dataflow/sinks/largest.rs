@@ -27,18 +27,24 @@ pub struct LargestFinding {
 }
 
 /// Number of findings that are shown of each kind.
-pub const SHOWN: usize = 20;
+pub const MAX_FINDINGS: usize = 20;
 
 /// Returns the largest findings of all workers, of several kinds: most hosts first, then largest
 /// size, most copies, and the smaller doc id. Takes one round.
-pub fn largest<const N: usize>(net: &mut Net<'_>, mine: [Vec<LargestFinding>; N]) -> Result<[Vec<LargestFinding>; N]> {
-    let top = |mut all: Vec<LargestFinding>| {
-        all.sort_unstable_by(|x, y| (y.hosts, y.size, y.copies, x.doc_id).cmp(&(x.hosts, x.size, x.copies, y.doc_id)));
-        all.truncate(SHOWN);
-        all
+pub fn largest<const N: usize>(
+    net: &mut Net<'_>,
+    own_findings: [Vec<LargestFinding>; N],
+) -> Result<[Vec<LargestFinding>; N]> {
+    let top = |mut findings: Vec<LargestFinding>| {
+        findings
+            .sort_unstable_by(|x, y| (y.hosts, y.size, y.copies, x.doc_id).cmp(&(x.hosts, x.size, x.copies, y.doc_id)));
+        findings.truncate(MAX_FINDINGS);
+        findings
     };
-    let all = net.all_gather("largest findings", mine.map(top).to_vec())?;
-    Ok(std::array::from_fn(|kind| top(all.iter().flat_map(|of_worker| of_worker[kind].iter().cloned()).collect())))
+    let all_findings = net.all_gather("largest findings", own_findings.map(top).to_vec())?;
+    Ok(std::array::from_fn(|kind| {
+        top(all_findings.iter().flat_map(|of_worker| of_worker[kind].iter().cloned()).collect())
+    }))
 }
 
 /// Returns the similar clusters of some rows as findings (\[CSG00\] Table 2).
@@ -47,15 +53,15 @@ pub fn largest<const N: usize>(net: &mut Net<'_>, mine: [Vec<LargestFinding>; N]
 pub fn similar_clusters_of(rows: &[CollectionRow], directory: &Directory, server: &[HostId]) -> Vec<LargestFinding> {
     rows.chunk_by(|x, y| x.similar_cluster == y.similar_cluster)
         .map(|collections| {
-            let kept = collections.iter().find(|row| row.kept).unwrap_or(&collections[0]);
+            let kept_collection = collections.iter().find(|row| row.kept).unwrap_or(&collections[0]);
             let (hosts, servers) = hosts_and_servers(collections.iter().map(|row| row.root), directory, server);
             LargestFinding {
                 hosts,
                 servers,
                 copies: collections.len() as u32,
                 size: collections.iter().map(|row| row.size).max().expect("a chunk is not empty"),
-                doc_id: doc_id(&kept.root_url),
-                url: kept.root_url.clone(),
+                doc_id: doc_id(&kept_collection.root_url),
+                url: kept_collection.root_url.clone(),
             }
         })
         .collect()

@@ -26,10 +26,10 @@ impl TriplePacker {
     /// one source should come together, ascending.
     pub(super) fn push(&mut self, to: usize, link: Triple) -> Option<PackedRow> {
         let open = &mut self.0[to];
-        if let Some((row, before)) = open
-            && append(row, before, link)
+        if let Some((row, previous)) = open
+            && append(row, previous, link)
         {
-            *before = link;
+            *previous = link;
             return None;
         }
         let [target, collection, cluster] = link.map(|page| page.0);
@@ -46,10 +46,10 @@ impl TriplePacker {
 }
 
 /// Appends a link to a row if it fits; returns whether it was appended.
-fn append(row: &mut OpenRow, before: &Triple, link: Triple) -> bool {
-    let distances: [u64; 3] = std::array::from_fn(|at| signed(link[at].0, before[at].0));
-    if before[1..] == link[1..] && before[0] < link[0] {
-        let distance = u64::from(link[0].0 - before[0].0);
+fn append(row: &mut OpenRow, previous: &Triple, link: Triple) -> bool {
+    let distances: [u64; 3] = std::array::from_fn(|at| signed(link[at].0, previous[at].0));
+    if previous[1..] == link[1..] && previous[0] < link[0] {
+        let distance = u64::from(link[0].0 - previous[0].0);
         let fits = row.has_room_for(groups_of(distance));
         if fits {
             row.push(distance);
@@ -64,12 +64,12 @@ fn append(row: &mut OpenRow, before: &Triple, link: Triple) -> bool {
     fits
 }
 
-/// Calls `each` with the links of a row.
-pub(super) fn each_triple(row: &PackedRow, mut each: impl FnMut(Triple)) {
+/// Calls `visit` with the links of a row.
+pub(super) fn each_triple(row: &PackedRow, mut visit: impl FnMut(Triple)) {
     let mut numbers = row.numbers();
     let mut from = |before: u32| of_signed(numbers.next().unwrap_or(0), before);
     let mut link = [row.first, from(row.first), from(row.first)];
-    each(link.map(Page));
+    visit(link.map(Page));
     while let Some(number) = numbers.next() {
         match number {
             0 => {
@@ -79,7 +79,7 @@ pub(super) fn each_triple(row: &PackedRow, mut each: impl FnMut(Triple)) {
             }
             distance => link[0] += distance as u32,
         }
-        each(link.map(Page));
+        visit(link.map(Page));
     }
 }
 
@@ -99,18 +99,18 @@ mod tests {
                 targets.iter().map(|&target| [target, *collection, *cluster].map(Page))
             });
             let mut links: Vec<Triple> = links.collect();
-            let (mut packer, mut rows, mut found) = (TriplePacker::new(peers), Vec::new(), Vec::new());
+            let (mut packer, mut rows, mut unpacked) = (TriplePacker::new(peers), Vec::new(), Vec::new());
             rows.extend(links.iter().filter_map(|&link| packer.push(to(link[0]), link)));
             rows.extend(packer.finish());
             for row in &rows {
                 each_triple(row, |link| {
                     assert_eq!(to(link[0]), to(Page(row.first)));
-                    found.push(link);
+                    unpacked.push(link);
                 });
             }
-            found.sort_unstable();
+            unpacked.sort_unstable();
             links.sort_unstable();
-            prop_assert_eq!(found, links);
+            prop_assert_eq!(unpacked, links);
         }
     }
 }

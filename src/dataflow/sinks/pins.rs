@@ -43,7 +43,7 @@ pub struct PinOutcome {
 }
 
 /// Maximum number of pins that are shown.
-const SHOWN: usize = 100;
+const MAX_SHOWN_PINS: usize = 100;
 
 /// Returns the pinned pages, ascending.
 ///
@@ -77,12 +77,12 @@ pub fn outcome(
     let by_doc_id = crawl.directory.by_doc_id()?;
     let id = |page: Page| by_doc_id.doc_ids()[page];
     // The page that is kept, for each pinned page with copies. It is pinned, too.
-    let mut mine: Vec<(DocId, DocId)> = Vec::new();
+    let mut own_pins: Vec<(DocId, DocId)> = Vec::new();
     for block in verdicts.blocks() {
         let block = block?;
-        mine.extend(block.iter().filter(|row| row.is_pinned()).map(|row| (id(row.page), id(row.keep))));
+        own_pins.extend(block.iter().filter(|row| row.is_pinned()).map(|row| (id(row.page), id(row.keep))));
     }
-    let stays: BTreeMap<DocId, DocId> = net.all_gather("outcome of pins", mine)?.into_iter().flatten().collect();
+    let stays: BTreeMap<DocId, DocId> = net.all_gather("outcome of pins", own_pins)?.into_iter().flatten().collect();
     let urls: BTreeMap<DocId, &str> = pins.iter().map(|pin| (pin.doc_id, pin.url.as_str())).collect();
     let mut counts = PinCounts { pins: pins.len() as u64, ..PinCounts::default() };
     for pin in pins {
@@ -98,6 +98,6 @@ pub fn outcome(
         counts.shown.push(PinOutcome { url, reason, outcome, keep_url });
     }
     counts.shown.sort_by_key(|message| matches!(message.outcome.as_str(), "kept" | "alone"));
-    counts.shown.truncate(SHOWN);
+    counts.shown.truncate(MAX_SHOWN_PINS);
     Ok(Some(counts))
 }

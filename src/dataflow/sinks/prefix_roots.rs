@@ -49,19 +49,20 @@ impl PrefixRoots {
         members: &SpillColumn<MemberRow>,
     ) -> Result<PrefixRoots> {
         let directory = &*crawl.directory;
-        let mut found = PageRanges::new(net, crawl.pages.len(), members.len() as u64, 1);
+        let mut folder_ranges = PageRanges::new(net, crawl.pages.len(), members.len() as u64, 1);
         let mut collections = collections.iter().peekable();
         let folders = members.rows().map(|member| {
             let member = member?;
-            let of_member = (member.similar_cluster, member.collection);
-            while collections.next_if(|row| (row.similar_cluster, row.collection) < of_member).is_some() {}
-            let folder = collections.peek().filter(|row| (row.similar_cluster, row.collection) == of_member);
+            let member_collection = (member.similar_cluster, member.collection);
+            while collections.next_if(|row| (row.similar_cluster, row.collection) < member_collection).is_some() {}
+            let folder = collections.peek().filter(|row| (row.similar_cluster, row.collection) == member_collection);
             let folder = folder.ok_or_else(|| Error::Invariant("a member has no collection".into()))?.prefix.as_bytes();
             Ok(Folder { page: member.page, bytes: folder.len() as u32, hash: xxh3_64(folder) })
         });
-        let take = |rows: &[Folder]| rows.iter().try_for_each(|row| found.push(directory.place(row.page), *row));
+        let take =
+            |rows: &[Folder]| rows.iter().try_for_each(|row| folder_ranges.push(directory.place(row.page), *row));
         net.exchange_into("folders of collections", folders, |row| directory.owner(row.page), take)?;
-        let folders = found.sorted(net, |row| *row)?;
+        let folders = folder_ranges.sorted(net, |row| *row)?;
         Ok(PrefixRoots { folders })
     }
 
@@ -86,9 +87,9 @@ impl<I: Iterator<Item = Result<Folder>>> PrefixRootReader<I> {
     pub fn root(&mut self, page: Page, url: &str) -> Result<u32> {
         let mut root = u32::MAX;
         while let Some(folder) = self.folders.next_if(|row| row.as_ref().map_or(true, |row| row.page <= page)) {
-            let Folder { page: of, bytes, hash } = folder?;
+            let Folder { page: folder_page, bytes, hash } = folder?;
             let contains = url.as_bytes().get(..bytes as usize).is_some_and(|start| xxh3_64(start) == hash);
-            if of == page && contains {
+            if folder_page == page && contains {
                 root = root.min(bytes);
             }
         }

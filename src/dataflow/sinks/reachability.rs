@@ -29,7 +29,7 @@ use webtwin_engine::{Net, Owners};
 use webtwin_spill::{Array, SpillColumn, partition_bits};
 
 /// Approximate number of links between parts that a worker sends in a round.
-const SENT_AT_ONCE: usize = 1 << 19;
+const LINKS_PER_ROUND: usize = 1 << 19;
 
 /// Effect of the avoid list on the paths of a crawler that obeys it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -61,7 +61,7 @@ struct StoredLinks {
 }
 
 impl StoredLinks {
-    fn of(&mut self, part: usize) -> Result<PartLinks<'_>> {
+    fn links_of_part(&mut self, part: usize) -> Result<PartLinks<'_>> {
         let Range { start, end } = self.places[part];
         Ok(PartLinks::from_words(self.words.get(start, (end - start) as usize, &mut self.scratch)?))
     }
@@ -69,7 +69,7 @@ impl StoredLinks {
 
 impl Reachability {
     /// Sends pages and links to the owners of their hosts. `links` are this worker's links.
-    /// `from_elsewhere` counts the links to its pages from other hosts. `seeds` are canonical URLs.
+    /// `incoming_links` counts the links to its pages from other hosts. `seeds` are canonical URLs.
     ///
     /// # Errors
     /// Returns any error of the disk, if memory is limited, and an error if the run has ended.
@@ -77,11 +77,11 @@ impl Reachability {
         net: &mut Net<'_>,
         crawl: &Crawl,
         links: &WorkerLinks,
-        from_elsewhere: &SpillColumn<u32>,
+        incoming_links: &SpillColumn<u32>,
         seeds: &HashSet<String>,
     ) -> Result<Reachability> {
         let bits = partition_bits::<[Page; 2]>(links.len() as u64);
-        Reachability::gather_in_parts(net, crawl, links, from_elsewhere, seeds, bits)
+        Reachability::gather_in_parts(net, crawl, links, incoming_links, seeds, bits)
     }
 
     /// Sends pages and links to the owners of their hosts, like [`Reachability::gather`], in
@@ -93,14 +93,14 @@ impl Reachability {
         net: &mut Net<'_>,
         crawl: &Crawl,
         links: &WorkerLinks,
-        from_elsewhere: &SpillColumn<u32>,
+        incoming_links: &SpillColumn<u32>,
         seeds: &HashSet<String>,
         bits: u32,
     ) -> Result<Reachability> {
         let hosts = &crawl.directory.hosts;
-        let mut from_elsewhere = from_elsewhere.rows();
+        let mut link_counts = incoming_links.rows();
         let rows = crawl.pages.map(|row| {
-            let is_linked = from_elsewhere.next().transpose()? > Some(0);
+            let is_linked = link_counts.next().transpose()? > Some(0);
             Ok(WebPage {
                 page: row.page,
                 host: hosts[row.page],
@@ -116,13 +116,13 @@ impl Reachability {
             rows_and_links(net, "pages and links by host", CommonPartitions { bits, kinds: 2 }, pages, links)?;
         let words = Array::new(&net.memory.part(2));
         let mut links = StoredLinks { words, places: Vec::new(), scratch: Vec::new() };
-        let (mut parts, mut web, mut of_part) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut parts, mut web, mut part_rows) = (Vec::new(), Vec::new(), Vec::new());
         for share in 0..pages.count() {
             net.check()?;
             pages.take(share, &mut web)?;
-            within.take(share, &mut of_part)?;
+            within.take(share, &mut part_rows)?;
             let mut part = WebPart::new(&mut web);
-            let start = links.words.push(&part.link(&mut of_part, |page| hosts[page])?)?;
+            let start = links.words.push(&part.link(&mut part_rows, |page| hosts[page])?)?;
             links.places.push(start..links.words.len());
             parts.push(part);
         }
@@ -142,7 +142,7 @@ impl Reachability {
         let source = |send: &mut dyn FnMut([u32; 2])| {
             let Some((number, part)) = parts.next() else { return Ok(false) };
             part.start(ROOT | SEED);
-            part.settle(links.of(number)?, LinkScope::WithinHosts);
+            part.settle(links.links_of_part(number)?, LinkScope::WithinHosts);
             part.depths().filter_map(|(page, depth)| Some([page.0, depth?])).for_each(send);
             Ok(true)
         };
@@ -180,22 +180,22 @@ impl Reachability {
                 reachable = self.parts.iter().flat_map(WebPart::depths).filter(|row| row.1.is_some()).count() as u64;
             }
             self.trace(net, hosts, scope)?;
-            let (mut visit, mut back) = (Vec::new(), Vec::new());
+            let (mut visit, mut pages_back) = (Vec::new(), Vec::new());
             for part in &mut self.parts {
-                back.extend(part.cut_off().into_iter().filter_map(|page| part.go_back(page, &mut visit)));
+                pages_back.extend(part.cut_off().into_iter().filter_map(|page| part.go_back(page, &mut visit)));
             }
             // A path back may leave this worker's parts, so the walk is continued at other workers
             // until no walk is left.
-            let mut goes_on = scope == LinkScope::AllLinks;
-            while goes_on {
-                let (sent, mut rows) = (back.len() as u64, Vec::new());
+            let mut has_more = scope == LinkScope::AllLinks;
+            while has_more {
+                let (sent_pages, mut rows) = (pages_back.len() as u64, Vec::new());
                 let take = |pages: &[Page]| {
                     rows.extend_from_slice(pages);
                     Ok(())
                 };
-                let all = net.exchange_with_reports("reverse paths", sent, back, owner, take)?;
-                goes_on = all.iter().any(|&sent| sent > 0);
-                back =
+                let sent_counts = net.exchange_with_reports("reverse paths", sent_pages, pages_back, owner, take)?;
+                has_more = sent_counts.iter().any(|&sent| sent > 0);
+                pages_back =
                     rows.into_iter().filter_map(|page| self.part_of(hosts[page]).go_back(page, &mut visit)).collect();
             }
             visit.iter().for_each(|&page| self.part_of(hosts[page]).visit(page));
@@ -223,7 +223,7 @@ impl Reachability {
         for (number, part) in self.parts.iter_mut().enumerate() {
             part.start(entry);
             if scope == LinkScope::WithinHosts {
-                part.settle(self.links.of(number)?, scope);
+                part.settle(self.links.links_of_part(number)?, scope);
             }
         }
         if scope == LinkScope::WithinHosts {
@@ -234,11 +234,11 @@ impl Reachability {
             let mut leaving = Vec::new();
             // Continues with the part at which the previous round stopped.
             for _ in 0..self.parts.len() {
-                if leaving.len() >= SENT_AT_ONCE {
+                if leaving.len() >= LINKS_PER_ROUND {
                     break;
                 }
                 if self.parts[next].waits() {
-                    leaving.append(&mut self.parts[next].settle(self.links.of(next)?, scope));
+                    leaving.append(&mut self.parts[next].settle(self.links.links_of_part(next)?, scope));
                 }
                 next = (next + 1) % self.parts.len();
             }
@@ -255,8 +255,8 @@ impl Reachability {
         let mut next = 0;
         loop {
             let mut arriving = Vec::new();
-            while next < self.parts.len() && arriving.len() < SENT_AT_ONCE {
-                let links = self.links.of(next)?;
+            while next < self.parts.len() && arriving.len() < LINKS_PER_ROUND {
+                let links = self.links.links_of_part(next)?;
                 self.parts[next].trace(links, scope);
                 if scope == LinkScope::AllLinks {
                     arriving.append(&mut self.parts[next].crossings(links));

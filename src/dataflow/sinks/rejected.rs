@@ -32,23 +32,23 @@ impl RejectedRows {
         sources: usize,
         partitions: usize,
     ) -> Result<RejectedRows> {
-        let dealt = RoundRobin::new(net.peers());
+        let assignment = RoundRobin::new(net.peers());
         // Inputs are in ascending order, and each partition has a range of them.
         let partition = |row: &Rejection| row.source as usize * partitions / sources.max(1);
-        let mut arrived = Sorter::new(&net.memory);
-        let rows = rejections.rows().map(|row| row.map(|row| (dealt.owner(partition(&row)), row)));
-        net.exchange_values_into("rejected", rows, |row| arrived.push(row))?;
-        let mut found = RejectedRows { rows: rejections.alike(), parts: Vec::new() };
+        let mut sorter = Sorter::new(&net.memory);
+        let rows = rejections.rows().map(|row| row.map(|row| (assignment.owner(partition(&row)), row)));
+        net.exchange_values_into("rejected", rows, |row| sorter.push(row))?;
+        let mut rejected = RejectedRows { rows: rejections.like(), parts: Vec::new() };
         drop(rejections);
-        for row in arrived.finish()?.rows() {
-            let (row, number) = (row?, found.rows.len());
-            match found.parts.last_mut() {
+        for row in sorter.finish()?.rows() {
+            let (row, number) = (row?, rejected.rows.len());
+            match rejected.parts.last_mut() {
                 Some((last, numbers)) if *last == partition(&row) => numbers.end += 1,
-                _ => found.parts.push((partition(&row), number..number + 1)),
+                _ => rejected.parts.push((partition(&row), number..number + 1)),
             }
-            found.rows.push(&row)?;
+            rejected.rows.push(&row)?;
         }
-        Ok(found)
+        Ok(rejected)
     }
 
     /// Returns the parts of the table. `sources` are the names of the inputs.
@@ -61,7 +61,7 @@ impl RejectedRows {
             Draft {
                 name: "rejected",
                 partition: *partition,
-                rows: drafts::PartRows::Unmade(numbers.len(), Box::new(make)),
+                rows: drafts::PartRows::Unbuilt(numbers.len(), Box::new(make)),
             }
         })
     }

@@ -32,13 +32,19 @@ use webtwin_spill::SpillColumn;
 pub fn rows(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    judged: &JudgedClusters<'_>,
+    judged_clusters: &JudgedClusters<'_>,
     facts: PageFacts<'_>,
 ) -> Result<(Vec<CollectionRow>, SpillColumn<MemberRow>)> {
     let directory = crawl.directory.clone();
     let mut collections = Vec::new();
-    let single_clusters = || judged.similar_clusters.iter().zip(&judged.kept).filter(|(similar, _)| !similar.double);
-    for (similar, &kept) in single_clusters() {
+    let single_clusters = || {
+        judged_clusters
+            .similar_clusters
+            .iter()
+            .zip(&judged_clusters.kept_collections)
+            .filter(|(similar, _)| !similar.double)
+    };
+    for (similar, &kept_number) in single_clusters() {
         let id = similar.id();
         for (number, collection) in similar.collections.iter().enumerate() {
             let smallest = collection.first_page();
@@ -50,7 +56,7 @@ pub fn rows(
                 root: collection.root,
                 root_url: String::new(),
                 prefix: String::new(),
-                kept: number == kept,
+                kept: number == kept_number,
                 links_from_elsewhere: collection.links_from_elsewhere,
                 identical_to: smallest,
             };
@@ -77,12 +83,12 @@ pub fn rows(
     let rows = collections.chunk_by_mut(|x, y| x.similar_cluster == y.similar_cluster);
     let mut contents = &contents[..];
     for rows in rows {
-        let (mine, others) = contents.split_at(rows.len());
-        contents = others;
+        let (own_contents, later_contents) = contents.split_at(rows.len());
+        contents = later_contents;
         // Rows are ascending by collection, so the first collection with a content names all
         // identical ones.
         let mut firsts: BTreeMap<CollectionContent, Page> = BTreeMap::new();
-        for (row, (_, content)) in rows.iter_mut().zip(mine) {
+        for (row, (_, content)) in rows.iter_mut().zip(own_contents) {
             row.identical_to = *firsts.entry(*content).or_insert(row.collection);
         }
     }
@@ -103,42 +109,45 @@ fn name_collections(
     members: &SpillColumn<MemberRow>,
 ) -> Result<Vec<([Page; 2], CollectionContent)>> {
     let directory = crawl.directory.clone();
-    let own = net.exchange("pages of collections", members.rows(), |row| directory.owner(row.page))?;
-    let attached = own.iter().filter(|row| row.attached == 1);
+    let own_members = net.exchange("pages of collections", members.rows(), |row| directory.owner(row.page))?;
+    let attached = own_members.iter().filter(|row| row.attached == 1);
     let mut attached: Vec<[Page; 2]> = attached.map(|row| [row.collection, row.page]).collect();
     attached.sort_unstable();
     let place = |row: MemberRow| [row.similar_cluster.smallest(), row.collection, row.page];
-    let mut mine: Vec<[Page; 3]> = own.into_iter().map(place).collect();
-    mine.sort_unstable();
-    let of_collection = |pages: &[[Page; 3]]| [pages[0][0], pages[0][1]];
-    let here: Vec<[Page; 2]> = mine.chunk_by(|x, y| x[..2] == y[..2]).map(of_collection).collect();
-    let contents = contents(net, crawl, facts, &mut mine)?;
-    let mut names: Vec<Option<Name>> = vec![None; here.len()];
-    // `mine` is now in the order of pages, so that URLs are read in order.
+    let mut own_places: Vec<[Page; 3]> = own_members.into_iter().map(place).collect();
+    own_places.sort_unstable();
+    let collection_key = |pages: &[[Page; 3]]| [pages[0][0], pages[0][1]];
+    let collections_here: Vec<[Page; 2]> = own_places.chunk_by(|x, y| x[..2] == y[..2]).map(collection_key).collect();
+    let contents = contents(net, crawl, facts, &mut own_places)?;
+    let mut names: Vec<Option<Name>> = vec![None; collections_here.len()];
+    // `own_places` is now in the order of pages, so that URLs are read in order.
     let mut reader = crawl.reader();
-    for &[similar_cluster, collection, page] in &mine {
+    for &[similar_cluster, collection, page] in &own_places {
         if attached.binary_search(&[collection, page]).is_ok() {
             continue;
         }
         let url = reader.page(page)?.url();
-        let at = here.binary_search(&[similar_cluster, collection]).expect("all collections of these pages are there");
+        let at = collections_here
+            .binary_search(&[similar_cluster, collection])
+            .expect("all collections of these pages are there");
         match &mut names[at] {
             None => names[at] = Some(Name { prefix: url.to_string(), root: page, root_url: url.to_string() }),
             Some(name) => name.join(url, page, url),
         }
     }
-    let parts = here.iter().zip(names).zip(contents).map(|((&[similar_cluster, collection], name), content)| {
-        Ok((directory.owner(similar_cluster), (similar_cluster, collection, name, content)))
-    });
-    let mut all: Vec<([Page; 2], CollectionContent)> = collections
+    let parts =
+        collections_here.iter().zip(names).zip(contents).map(|((&[similar_cluster, collection], name), content)| {
+            Ok((directory.owner(similar_cluster), (similar_cluster, collection, name, content)))
+        });
+    let mut contents_by_collection: Vec<([Page; 2], CollectionContent)> = collections
         .iter()
         .map(|row| ([row.similar_cluster.smallest(), row.collection], CollectionContent::default()))
         .collect();
-    let mut names: Vec<Option<Name>> = vec![None; all.len()];
+    let mut names: Vec<Option<Name>> = vec![None; contents_by_collection.len()];
     for (similar_cluster, collection, name, content) in net.exchange_values("parts of collections", parts)? {
-        let at = all.binary_search_by_key(&[similar_cluster, collection], |of| of.0);
+        let at = contents_by_collection.binary_search_by_key(&[similar_cluster, collection], |of| of.0);
         let at = at.map_err(|_| Error::Invariant("a collection has pages and no row".into()))?;
-        all[at].1 += content;
+        contents_by_collection[at].1 += content;
         match (&mut names[at], name) {
             (_, None) => {}
             (Some(other), Some(name)) => other.join(&name.prefix, name.root, &name.root_url),
@@ -150,7 +159,7 @@ fn name_collections(
         row.prefix = to_last_slash(&name.prefix).to_string();
         (row.root, row.root_url) = (name.root, name.root_url);
     }
-    Ok(all)
+    Ok(contents_by_collection)
 }
 
 /// Prefix and entry page of some pages of a collection.
@@ -188,8 +197,8 @@ fn entry_rank(url: &str) -> impl Ord + use<> {
 
 /// Returns the longest common prefix of two URLs.
 fn in_common<'u>(x: &'u str, y: &str) -> &'u str {
-    let same = x.chars().zip(y.chars()).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum();
-    &x[..same]
+    let common_bytes = x.chars().zip(y.chars()).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum();
+    &x[..common_bytes]
 }
 
 /// Returns a URL, or a prefix of URLs, up to the last slash of its path. Returns it unchanged if it

@@ -35,18 +35,18 @@ pub struct Resemblance {
 
 impl Resemblance {
     /// Resemblance of pages with equal texts.
-    pub const WHOLE: Resemblance = Resemblance { common: 1, all: 1, own: 1 };
+    pub const EQUAL_TEXTS: Resemblance = Resemblance { common: 1, all: 1, own: 1 };
 
     /// Compares the chunks of a page with those of the kept page. Both lists must be ascending and
     /// without repetitions.
     fn of(page: &[FPrint], keep: &[FPrint]) -> Resemblance {
-        let (common, all) = in_common(page, keep);
-        Resemblance { common: common as u32, all: all as u32, own: page.len() as u32 }
+        let (common, union) = in_common(page, keep);
+        Resemblance { common: common as u32, all: union as u32, own: page.len() as u32 }
     }
 
     /// Returns the fraction of the page's chunks that the kept page contains, from 0 to 1, rounded
     /// to six places. Returns 1 for a page without chunks, because nothing of it is lost.
-    pub fn contained(self) -> f64 {
+    pub fn containment(self) -> f64 {
         if self.own == 0 { 1.0 } else { share(self.common.into(), self.own.into()) }
     }
 
@@ -68,16 +68,16 @@ pub fn share(part: u64, whole: u64) -> f64 {
 struct Row {
     keep: Page,
     page: Page,
-    fprints: [FPrint; AT_ONCE],
+    fprints: [FPrint; ROWS_PER_BATCH],
 }
 
-const AT_ONCE: usize = 3;
+const ROWS_PER_BATCH: usize = 3;
 
 /// Maximum number of chunks of two pages of one process that are compared in a partition. The next
 /// constant is the maximum number of copies of the kept page. Together they take a megabyte in the
 /// partition.
-const SHORT: usize = 1024;
-const FEW: u8 = 64;
+const SHORT_CHUNKS: usize = 1024;
+const FEW_COPIES: u8 = 64;
 
 impl Row {
     fn of([keep, page]: [Page; 2], fprints: &[FPrint]) -> Row {
@@ -88,7 +88,7 @@ impl Row {
 /// Result in transit.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct Counted {
+struct CountedPair {
     page: Page,
     resemblance: Resemblance,
 }
@@ -102,11 +102,11 @@ impl PageChunks {
     /// # Errors
     /// Returns an error if the run has ended.
     pub fn take(net: &mut Net<'_>, local_pages: &mut WorkerPages) -> Result<PageChunks> {
-        let own = LocalPages {
+        let own_pages = LocalPages {
             fprints: std::mem::take(&mut local_pages.fprints),
             pages: std::mem::take(&mut local_pages.pages),
         };
-        Ok(PageChunks(net.gather_in_process(own)?))
+        Ok(PageChunks(net.gather_in_process(own_pages)?))
     }
 }
 
@@ -126,10 +126,10 @@ struct Spot {
 }
 
 /// Mark of a page of another process.
-const NOWHERE: Spot = Spot { worker: u32::MAX, slot: u32::MAX };
+const NO_SPOT: Spot = Spot { worker: u32::MAX, slot: u32::MAX };
 
 /// Properties of the pages to compare, in one process.
-struct Asked {
+struct Comparisons {
     /// Pages to skip that are compared, and the pages that are kept for them.
     pages: Ranks,
     /// Kept page of each of these pages; a kept page has itself.
@@ -140,8 +140,8 @@ struct Asked {
     leave: PageSet,
 }
 
-impl Asked {
-    fn of(pairs: &[[Page; 2]], pages: usize, workers: &[Arc<LocalPages>]) -> Asked {
+impl Comparisons {
+    fn of(pairs: &[[Page; 2]], pages: usize, workers: &[Arc<LocalPages>]) -> Comparisons {
         let mut compared = PageSet::new(pages, |_| false);
         pairs.iter().flatten().for_each(|&page| compared.insert(page));
         let ranks = Ranks::new(compared);
@@ -151,7 +151,7 @@ impl Asked {
             keep_of[rank(page)] = keep;
             keep_of[rank(keep)] = keep;
         }
-        let mut spots = vec![NOWHERE; ranks.count()];
+        let mut spots = vec![NO_SPOT; ranks.count()];
         for (worker, local_pages) in (0..).zip(workers) {
             for (slot, &page) in (0..).zip(&local_pages.pages).filter(|(_, page)| **page != NOT_KEPT) {
                 if let Some(rank) = ranks.rank(page) {
@@ -160,8 +160,8 @@ impl Asked {
             }
         }
         let mut leave = PageSet::new(pages, |_| false);
-        // Counts saturate at 255, which is more than [`FEW`] and so suffices for the comparison
-        // below.
+        // Counts saturate at 255, which is more than [`FEW_COPIES`] and so suffices for the
+        // comparison below.
         let mut copies = vec![0u8; ranks.count()];
         for &[_, keep] in pairs {
             let copies = &mut copies[rank(keep)];
@@ -170,16 +170,16 @@ impl Asked {
         let lists = |spot: Spot| (&workers[spot.worker as usize].fprints, spot.slot as usize);
         let is_short = |spot| {
             let (lists, slot) = lists(spot);
-            lists.size(slot) <= SHORT
+            lists.size(slot) <= SHORT_CHUNKS
         };
         for &[page, keep] in pairs {
             match [page, keep].map(|page| spots[rank(page)]) {
-                [NOWHERE, NOWHERE] => {}
-                [_, NOWHERE] => leave.insert(page),
-                [NOWHERE, _] => leave.insert(keep),
-                [own, kept] => {
-                    let (lists, slot) = lists(kept);
-                    let are_few = copies[rank(keep)] <= FEW && is_short(own) && is_short(kept);
+                [NO_SPOT, NO_SPOT] => {}
+                [_, NO_SPOT] => leave.insert(page),
+                [NO_SPOT, _] => leave.insert(keep),
+                [page_spot, keep_spot] => {
+                    let (lists, slot) = lists(keep_spot);
+                    let are_few = copies[rank(keep)] <= FEW_COPIES && is_short(page_spot) && is_short(keep_spot);
                     if are_few && !lists.is_in_memory(slot) {
                         leave.insert(page);
                         leave.insert(keep);
@@ -187,7 +187,7 @@ impl Asked {
                 }
             }
         }
-        Asked { pages: ranks, keep_of, spots, leave }
+        Comparisons { pages: ranks, keep_of, spots, leave }
     }
 
     /// Returns the page that is kept for a page, if the page is compared.
@@ -197,7 +197,7 @@ impl Asked {
 
     /// Returns the place of a page of this process, if the page is compared.
     fn spot(&self, page: Page) -> Option<Spot> {
-        Some(self.spots[self.pages.rank(page)?]).filter(|&spot| spot != NOWHERE)
+        Some(self.spots[self.pages.rank(page)?]).filter(|&spot| spot != NO_SPOT)
     }
 }
 
@@ -221,35 +221,35 @@ pub fn with_kept(
     asks: impl Fn(Page) -> usize,
 ) -> Result<Vec<(Page, Resemblance)>> {
     let pairs = net.broadcast("pages to compare", pairs)?;
-    let asked = net.once_per_process(|| Asked::of(&pairs, pages, workers))?;
+    let comparisons = net.once_per_process(|| Comparisons::of(&pairs, pages, workers))?;
     drop(pairs);
     let worker = (net.index() % net.workers_per_process()) as u32;
     let LocalPages { fprints, pages } = &*workers[worker as usize];
-    let kept = || (0..).zip(pages).filter(|(_, page)| **page != NOT_KEPT);
-    let mine = || kept().filter_map(|(slot, &page)| Some((slot, page, asked.keep_of(page)?)));
-    let mut of_page = fprints.reader();
-    let mut of_kept: Vec<ListReader<'_, u64>> =
+    let kept_pages = || (0..).zip(pages).filter(|(_, page)| **page != NOT_KEPT);
+    let compared_pages = || kept_pages().filter_map(|(slot, &page)| Some((slot, page, comparisons.keep_of(page)?)));
+    let mut page_reader = fprints.reader();
+    let mut keep_readers: Vec<ListReader<'_, u64>> =
         workers.iter().map(|local_pages| local_pages.fprints.reader()).collect();
-    let mut counted = Vec::new();
-    for (slot, page, keep) in mine().filter(|&(_, page, keep)| keep != page) {
-        let is_here = !asked.leave.contains(page) && fprints.size(slot) > 0;
-        if let Some(kept) = asked.spot(keep).filter(|_| is_here) {
-            let kept = of_kept[kept.worker as usize].get(kept.slot as usize)?;
-            counted.push(Counted { page, resemblance: Resemblance::of(of_page.get(slot)?, kept) });
+    let mut counts = Vec::new();
+    for (slot, page, keep) in compared_pages().filter(|&(_, page, keep)| keep != page) {
+        let is_here = !comparisons.leave.contains(page) && fprints.size(slot) > 0;
+        if let Some(keep_spot) = comparisons.spot(keep).filter(|_| is_here) {
+            let keep_chunks = keep_readers[keep_spot.worker as usize].get(keep_spot.slot as usize)?;
+            counts.push(CountedPair { page, resemblance: Resemblance::of(page_reader.get(slot)?, keep_chunks) });
         }
     }
-    if net.processes() > 1 || asked.leave.count() > 0 {
-        let leaving = || mine().filter(|&(_, page, _)| asked.leave.contains(page));
-        let count = leaving().map(|(slot, ..)| fprints.size(slot).div_ceil(AT_ONCE) as u64).sum();
+    if net.processes() > 1 || comparisons.leave.count() > 0 {
+        let leaving = || compared_pages().filter(|&(_, page, _)| comparisons.leave.contains(page));
+        let count = leaving().map(|(slot, ..)| fprints.size(slot).div_ceil(ROWS_PER_BATCH) as u64).sum();
         let rows = leaving().map(|(slot, page, keep)| -> Result<Vec<Row>> {
-            Ok(of_page.get(slot)?.chunks(AT_ONCE).map(|some| Row::of([keep, page], some)).collect())
+            Ok(page_reader.get(slot)?.chunks(ROWS_PER_BATCH).map(|some| Row::of([keep, page], some)).collect())
         });
-        in_shares(net, rows.flatten_ok(), count, &mut counted)?;
+        in_shares(net, rows.flatten_ok(), count, &mut counts)?;
     }
-    let counted = net.exchange("resemblance", counted, |row| asks(row.page))?;
-    let mut found: Vec<_> = counted.into_iter().map(|row| (row.page, row.resemblance)).collect();
-    found.sort_unstable();
-    Ok(found)
+    let received = net.exchange("resemblance", counts, |row| asks(row.page))?;
+    let mut resemblances: Vec<_> = received.into_iter().map(|row| (row.page, row.resemblance)).collect();
+    resemblances.sort_unstable();
+    Ok(resemblances)
 }
 
 /// Compares pages whose chunks are sent to partitions. Takes one exchange.
@@ -257,19 +257,19 @@ fn in_shares(
     net: &mut Net<'_>,
     rows: impl Iterator<Item = Result<Row>>,
     count: u64,
-    counted: &mut Vec<Counted>,
+    counts: &mut Vec<CountedPair>,
 ) -> Result<()> {
     let mut shares = HashPartitions::new(net, "chunks to compare", count, rows, |row| u64::from(row.keep))?;
-    let mut some = Vec::new();
+    let mut share_rows = Vec::new();
     let (mut gather, mut rows) = (Gather::default(), Vec::new());
-    let (mut kept, mut chunks) = (Vec::new(), Vec::new());
+    let (mut keep_chunks, mut chunks) = (Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
-        shares.take(share, &mut some)?;
+        shares.take(share, &mut share_rows)?;
         // The kept page comes first.
-        gather.by_key(&some, |row: &Row| (row.keep, row.page != row.keep, row.page), &mut rows);
+        gather.by_key(&share_rows, |row: &Row| (row.keep, row.page != row.keep, row.page), &mut rows);
         for compared in rows.chunk_by(|x, y| x.keep == y.keep) {
-            kept.clear();
+            keep_chunks.clear();
             for rows in compared.chunk_by(|x, y| x.page == y.page) {
                 chunks.clear();
                 chunks.extend(rows.iter().flat_map(|row| row.fprints));
@@ -277,9 +277,10 @@ fn in_shares(
                 chunks.sort_unstable();
                 chunks.dedup();
                 if rows[0].page == rows[0].keep {
-                    std::mem::swap(&mut kept, &mut chunks);
+                    std::mem::swap(&mut keep_chunks, &mut chunks);
                 } else {
-                    counted.push(Counted { page: rows[0].page, resemblance: Resemblance::of(&chunks, &kept) });
+                    counts
+                        .push(CountedPair { page: rows[0].page, resemblance: Resemblance::of(&chunks, &keep_chunks) });
                 }
             }
         }
@@ -301,10 +302,10 @@ mod tests {
             x in prop::collection::btree_set(0u64..20, 0..20), y in prop::collection::btree_set(0u64..20, 0..20)
         ) {
             let list = |set: &BTreeSet<u64>| set.iter().copied().collect::<Vec<_>>();
-            let found = Resemblance::of(&list(&x), &list(&y));
-            prop_assert_eq!(found.common as usize, x.intersection(&y).count());
-            prop_assert_eq!(found.all as usize, x.union(&y).count());
-            prop_assert_eq!(found.own as usize, x.len());
+            let resemblance = Resemblance::of(&list(&x), &list(&y));
+            prop_assert_eq!(resemblance.common as usize, x.intersection(&y).count());
+            prop_assert_eq!(resemblance.all as usize, x.union(&y).count());
+            prop_assert_eq!(resemblance.own as usize, x.len());
         }
     }
 }

@@ -16,11 +16,11 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
 
 /// Bytes of the trivial cluster of each page in each process; URL rules are learned from them.
-const A_PAGE: u64 = 4;
+const PAGE_BYTES: u64 = 4;
 
-const AVOID: RunStep = RunStep { name: "avoid list", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
-const PREFIXES: RunStep = RunStep { name: "prefixes", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
-const URL_RULES: RunStep = RunStep { name: "URL rules", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
+const AVOID: RunStep = RunStep { name: "avoid list", bytes_a_page: PAGE_BYTES, bytes_an_own_page: 0 };
+const PREFIXES: RunStep = RunStep { name: "prefixes", bytes_a_page: PAGE_BYTES, bytes_an_own_page: 0 };
+const URL_RULES: RunStep = RunStep { name: "URL rules", bytes_a_page: PAGE_BYTES, bytes_an_own_page: 0 };
 
 /// Lists for crawlers of this worker.
 pub struct SkipListRows {
@@ -44,19 +44,19 @@ impl SkipListRows {
         run: &mut WorkerRun<'_, '_>,
         web: &WorkerWeb,
         labels: &[ClusterId],
-        kept: &KeepResult,
+        keep_result: &KeepResult,
     ) -> Result<SkipListRows> {
         let (crawl, partitions) = (&web.crawl, run.partitions);
-        let avoid = run.step(web, AVOID, |run| avoid_table::rows(run.net, crawl, &kept.verdicts))?;
-        let to_skip = avoid.pages()?;
+        let avoid = run.step(web, AVOID, |run| avoid_table::rows(run.net, crawl, &keep_result.verdicts))?;
+        let pages_to_skip = avoid.pages()?;
         let lists = run.step(web, PREFIXES, |run| {
-            let roots = PrefixRoots::new(run.net, crawl, &kept.collections, &kept.members)?;
-            avoid_table::lists(run.net, crawl, &to_skip, &roots)
+            let roots = PrefixRoots::new(run.net, crawl, &keep_result.collections, &keep_result.members)?;
+            avoid_table::lists(run.net, crawl, &pages_to_skip, &roots)
         })?;
         let redirects = take(&mut run.local_pages.redirects);
-        let known = by_domain::WorkerPageFacts { crawl, labels, to_skip: &to_skip, redirects: &redirects };
-        let rules = run.step(web, URL_RULES, |run| url_rules::learned(run.net, &known, partitions))?;
-        let hosts = hosts(run.net, crawl, &to_skip, partitions)?;
+        let facts = by_domain::WorkerPageFacts { crawl, labels, pages_to_skip: &pages_to_skip, redirects: &redirects };
+        let rules = run.step(web, URL_RULES, |run| url_rules::learn_rules(run.net, &facts, partitions))?;
+        let hosts = hosts(run.net, crawl, &pages_to_skip, partitions)?;
         Ok(SkipListRows { avoid, lists, rules, hosts })
     }
 }

@@ -23,15 +23,15 @@ pub struct StagedFiles {
     /// Files by path. Worker 0 has the files of all workers.
     pub(crate) files: Vec<FileEntry>,
     /// Attempt of the earlier result, see [`Manifest::earlier`].
-    pub(crate) earlier: Option<String>,
+    pub(crate) previous_attempt: Option<String>,
     /// Restored steps, see [`Manifest::taken_up`].
-    pub(crate) taken_up: Vec<RunStep>,
+    pub(crate) restored_steps: Vec<RunStep>,
 }
 
 impl StagedFiles {
     /// Creates the files of a run that has restored no steps.
     pub(crate) fn new(attempt: Attempt, files: Vec<FileEntry>) -> StagedFiles {
-        StagedFiles { attempt, files, earlier: None, taken_up: Vec::new() }
+        StagedFiles { attempt, files, previous_attempt: None, restored_steps: Vec::new() }
     }
 }
 
@@ -59,24 +59,24 @@ pub(crate) fn or_discard<T>(
 }
 
 /// Returns the files of all workers, by path.
-pub(crate) fn written(net: &mut Net<'_>, mine: Vec<FileEntry>) -> Result<Vec<FileEntry>> {
-    let mut files: Vec<FileEntry> = net.all_gather("files", mine)?.into_iter().flatten().collect();
+pub(crate) fn written(net: &mut Net<'_>, own_files: Vec<FileEntry>) -> Result<Vec<FileEntry>> {
+    let mut files: Vec<FileEntry> = net.all_gather("files", own_files)?.into_iter().flatten().collect();
     files.sort_unstable();
     Ok(files)
 }
 
 /// Stages `summary.json` and `views.sql` in addition to the parts of tables that this worker has
-/// staged (`mine`). Worker 0 returns the files of all workers, by path.
+/// staged (`own_files`). Worker 0 returns the files of all workers, by path.
 pub(crate) fn put_summary(
     net: &mut Net<'_>,
     attempt: &Attempt,
-    mine: Vec<FileEntry>,
+    own_files: Vec<FileEntry>,
     summary: &str,
 ) -> Result<Vec<FileEntry>> {
-    let put = |path: &str, text: &str| attempt.write(path, |file| file.append(text.as_bytes()));
-    let mut files = written(net, mine)?;
+    let write = |path: &str, text: &str| attempt.write(path, |file| file.append(text.as_bytes()));
+    let mut files = written(net, own_files)?;
     if net.index() == 0 {
-        files.extend([put("summary.json", &format!("{summary}\n"))?, put("views.sql", &views(&files, None))?]);
+        files.extend([write("summary.json", &format!("{summary}\n"))?, write("views.sql", &views(&files, None))?]);
         files.sort_unstable();
     }
     Ok(files)
@@ -96,14 +96,14 @@ pub fn commit(
     stage_times: StageTimes,
     staged: StagedFiles,
 ) -> Result<()> {
-    let StagedFiles { attempt, files, earlier, taken_up } = staged;
+    let StagedFiles { attempt, files, previous_attempt, restored_steps } = staged;
     let (seconds, costs) = (stage_times.seconds.clone(), costs(net, stage_times));
-    let of_workers = or_discard(net, &attempt, |net| net.all_gather("costs", costs))?;
+    let worker_costs = or_discard(net, &attempt, |net| net.all_gather("costs", costs))?;
     if net.index() == 0 {
         let manifest = manifest(net, job, counts, recipes, seconds, files, attempt.id());
-        let taken_up = taken_up.iter().map(|step| step.name.to_string()).collect();
-        let processes = of_workers.into_iter().step_by(net.workers_per_process()).collect();
-        Manifest { earlier, taken_up, processes, ..manifest }.commit(&attempt)?;
+        let step_names = restored_steps.iter().map(|step| step.name.to_string()).collect();
+        let processes = worker_costs.into_iter().step_by(net.workers_per_process()).collect();
+        Manifest { earlier: previous_attempt, taken_up: step_names, processes, ..manifest }.commit(&attempt)?;
     }
     Ok(())
 }
@@ -159,8 +159,8 @@ pub(crate) fn put_pieces(
     pieces: impl Iterator<Item = Result<Table>>,
 ) -> Result<FileEntry> {
     let mut rows = 0;
-    let counted = pieces.inspect(|piece| rows += piece.as_ref().map_or(0, |piece| piece.rows() as u64));
-    let file = attempt.write(&path(name, number), |file| encode_into(counted, |bytes| file.append(bytes)))?;
+    let counted_pieces = pieces.inspect(|piece| rows += piece.as_ref().map_or(0, |piece| piece.rows() as u64));
+    let file = attempt.write(&path(name, number), |file| encode_into(counted_pieces, |bytes| file.append(bytes)))?;
     Ok(FileEntry { rows: Some(rows), ..file })
 }
 

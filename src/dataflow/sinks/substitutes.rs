@@ -56,9 +56,9 @@ struct Substitute {
 }
 
 /// Computes the resemblance of pages to skip and their kept pages. A page is kept, too, if its kept
-/// page contains less than `least` of its text. The exception is a page that another such page
-/// contains, in the same language and, on another host, with a title that does not name something
-/// else: it is skipped for that page. Releases the chunks of the local pages.
+/// page contains less than `min_resemblance` of its text. The exception is a page that another such
+/// page contains, in the same language and, on another host, with a title that does not name
+/// something else: it is skipped for that page. Releases the chunks of the local pages.
 ///
 /// # Errors
 /// Returns any error of [`with_kept`].
@@ -72,30 +72,30 @@ pub fn compare(
     local_pages: &mut WorkerPages,
     labels: &[ClusterId],
     verdicts: &mut SpillColumn<PageVerdict>,
-    least: f64,
+    min_resemblance: f64,
     keeping: &Keeping,
 ) -> Result<()> {
     let texts = PageChunks::take(net, local_pages)?;
     let directory = &crawl.directory;
     let resemblances = |net: &mut Net<'_>, pairs: Vec<[Page; 2]>| {
         let asks = |page: Page| directory.owner(labels[page].smallest());
-        let mut found = with_kept(net, &texts, directory.len(), pairs, asks)?;
-        found.sort_unstable_by_key(|&(page, _)| (labels[page], page));
-        Result::Ok(found)
+        let mut resemblances = with_kept(net, &texts, directory.len(), pairs, asks)?;
+        resemblances.sort_unstable_by_key(|&(page, _)| (labels[page], page));
+        Result::Ok(resemblances)
     };
     let mut pairs = Vec::new();
     for block in verdicts.blocks() {
         let block = block?;
         // Equal texts have the resemblance 1 and need no comparison.
-        let unlike = block.iter().filter(|row| row.skips() && row.resemblance != Resemblance::WHOLE);
+        let unlike = block.iter().filter(|row| row.skips() && row.resemblance != Resemblance::EQUAL_TEXTS);
         pairs.extend(unlike.map(|row| [row.page, row.keep]));
     }
-    let mut found = resemblances(net, pairs)?.into_iter().peekable();
+    let mut keep_resemblances = resemblances(net, pairs)?.into_iter().peekable();
     verdicts.retain_mut(|row| {
-        if let Some((_, resemblance)) = found.next_if(|(page, _)| *page == row.page) {
+        if let Some((_, resemblance)) = keep_resemblances.next_if(|(page, _)| *page == row.page) {
             row.resemblance = resemblance;
         }
-        if row.skips() && row.resemblance.contained() < least {
+        if row.skips() && row.resemblance.containment() < min_resemblance {
             row.role = CopyRole::Visit(VisitReason::Unlike).into();
         }
         true
@@ -110,37 +110,38 @@ pub fn compare(
         if net.all_sum("pages to compare again", [pairs.len() as u64])? == [0] {
             break;
         }
-        let found = resemblances(net, pairs)?;
-        let contained = |page: Page| {
-            let at = found.binary_search_by_key(&(labels[page], page), |&(page, _)| (labels[page], page)).ok()?;
-            Some(found[at].1).filter(|resemblance| resemblance.contained() >= least)
+        let resemblances_now = resemblances(net, pairs)?;
+        let containment = |page: Page| {
+            let at =
+                resemblances_now.binary_search_by_key(&(labels[page], page), |&(page, _)| (labels[page], page)).ok()?;
+            Some(resemblances_now[at].1).filter(|resemblance| resemblance.containment() >= min_resemblance)
         };
-        remaining = next_round(&remaining, contained, &mut substitutes);
+        remaining = next_round(&remaining, containment, &mut substitutes);
     }
     substitutes.sort_unstable();
     let mut substitutes = substitutes.into_iter().peekable();
     verdicts.retain_mut(|row| {
-        if let Some(found) = substitutes.next_if(|found| found.page == row.page) {
-            (row.keep, row.resemblance) = (found.keep, found.resemblance);
-            row.role = CopyRole::Skip(SkipReason::Similar, keeping.lost_by(found.criterion)).into();
+        if let Some(substitute) = substitutes.next_if(|found| found.page == row.page) {
+            (row.keep, row.resemblance) = (substitute.keep, substitute.resemblance);
+            row.role = CopyRole::Skip(SkipReason::Similar, keeping.lost_by(substitute.criterion)).into();
         }
         true
     })
 }
 
 /// Page of a cluster in which pages remain.
-struct Ranked {
+struct RankedPage {
     rank: u32,
     criterion: Criterion,
     /// Page with its host, language and title, if it remains.
     remains: Option<(Page, PageTopic)>,
 }
 
-impl Ranked {
-    fn of(row: &PageVerdict, hosts: &[HostId]) -> Ranked {
+impl RankedPage {
+    fn from_verdict(row: &PageVerdict, hosts: &[HostId]) -> RankedPage {
         let reports = || PageTopic { host: hosts[row.page], language: row.language(), title: row.title };
         let remains = is_left(row).then(|| (row.page, reports()));
-        Ranked { rank: row.rank, criterion: row.criterion(), remains }
+        RankedPage { rank: row.rank, criterion: row.criterion(), remains }
     }
 }
 
@@ -152,7 +153,7 @@ fn is_left(row: &PageVerdict) -> bool {
 /// Collects the pages that remain, ascending.
 fn remaining(verdicts: &SpillColumn<PageVerdict>, hosts: &[HostId]) -> Result<Vec<Remaining>> {
     let mut remaining = Vec::new();
-    let mut ranked: Vec<Ranked> = Vec::new();
+    let mut ranked: Vec<RankedPage> = Vec::new();
     verdicts.each_group(
         |x, y| x.cluster == y.cluster,
         |rows| {
@@ -160,13 +161,13 @@ fn remaining(verdicts: &SpillColumn<PageVerdict>, hosts: &[HostId]) -> Result<Ve
                 return;
             }
             ranked.clear();
-            ranked.extend(rows.iter().map(|row| Ranked::of(row, hosts)));
+            ranked.extend(rows.iter().map(|row| RankedPage::from_verdict(row, hosts)));
             ranked.sort_unstable_by_key(|row| row.rank);
-            let mut worst = Criterion::LAST;
-            for &Ranked { rank, criterion, remains } in &ranked {
+            let mut worst = Criterion::LAST_CRITERION;
+            for &RankedPage { rank, criterion, remains } in &ranked {
                 worst = worst.min(criterion);
                 if let Some((page, reports)) = remains {
-                    let criterion = std::mem::replace(&mut worst, Criterion::LAST);
+                    let criterion = std::mem::replace(&mut worst, Criterion::LAST_CRITERION);
                     remaining.push(Remaining { cluster: rows[0].cluster, rank, page, reports, criterion });
                 }
             }
@@ -178,41 +179,42 @@ fn remaining(verdicts: &SpillColumn<PageVerdict>, hosts: &[HostId]) -> Result<Ve
 /// Returns `[page, keep]` for all pages that may be contained in the best remaining page of their
 /// cluster.
 fn elections(remaining: &[Remaining]) -> impl Iterator<Item = [Page; 2]> + '_ {
-    remaining.chunk_by(|x, y| x.cluster == y.cluster).flat_map(|of_cluster| {
-        let (keeper, others) = of_cluster.split_first().expect("a group has rows");
-        let rivals = others.iter().filter(|page| !page.reports.other_than(keeper.reports));
+    remaining.chunk_by(|x, y| x.cluster == y.cluster).flat_map(|cluster_pages| {
+        let (keeper, candidates) = cluster_pages.split_first().expect("a group has rows");
+        let rivals = candidates.iter().filter(|page| !page.reports.other_than(keeper.reports));
         rivals.map(|page| [page.page, keeper.page])
     })
 }
 
 /// Returns the pages that remain after the best pages of all clusters have been elected. Appends
-/// the pages that these contain to `substitutes`. `contained(page)` returns the resemblance of such
-/// a page to the elected page.
+/// the pages that these contain to `substitutes`. `containment(page)` returns the resemblance of
+/// such a page to the elected page.
 fn next_round(
     remaining: &[Remaining],
-    contained: impl Fn(Page) -> Option<Resemblance>,
+    containment: impl Fn(Page) -> Option<Resemblance>,
     substitutes: &mut Vec<Substitute>,
 ) -> Vec<Remaining> {
     let mut left = Vec::new();
-    for of_cluster in remaining.chunk_by(|x, y| x.cluster == y.cluster) {
-        let (keeper, others) = of_cluster.split_first().expect("a group has rows");
-        let (mut since_keeper, mut since_left) = (Criterion::LAST, Criterion::LAST);
-        for &row in others {
-            (since_keeper, since_left) = (since_keeper.min(row.criterion), since_left.min(row.criterion));
-            match contained(row.page).filter(|_| !row.reports.other_than(keeper.reports)) {
+    for cluster_pages in remaining.chunk_by(|x, y| x.cluster == y.cluster) {
+        let (keeper, candidates) = cluster_pages.split_first().expect("a group has rows");
+        let (mut keeper_criterion, mut substitute_criterion) = (Criterion::LAST_CRITERION, Criterion::LAST_CRITERION);
+        for &row in candidates {
+            (keeper_criterion, substitute_criterion) =
+                (keeper_criterion.min(row.criterion), substitute_criterion.min(row.criterion));
+            match containment(row.page).filter(|_| !row.reports.other_than(keeper.reports)) {
                 Some(resemblance) => {
                     let Remaining { cluster, page, .. } = row;
                     substitutes.push(Substitute {
                         cluster,
                         page,
                         keep: keeper.page,
-                        criterion: since_keeper,
+                        criterion: keeper_criterion,
                         resemblance,
                     });
                 }
                 None => {
-                    left.push(Remaining { criterion: since_left, ..row });
-                    since_left = Criterion::LAST;
+                    left.push(Remaining { criterion: substitute_criterion, ..row });
+                    substitute_criterion = Criterion::LAST_CRITERION;
                 }
             }
         }
@@ -237,10 +239,10 @@ mod tests {
         ) {
             let mut first = 0;
             let mut rows = Vec::new();
-            let mut want = Vec::new();
+            let mut expected = Vec::new();
             for size in sizes {
                 let stands_for = |keeper: usize, page: usize| pairs.contains(&(first + keeper, first + page));
-                want.extend(substitutes(size, stands_for).into_iter().map(|keeper| first + keeper));
+                expected.extend(substitutes(size, stands_for).into_iter().map(|keeper| first + keeper));
                 rows.extend((0..size).map(|rank| Remaining {
                     cluster: ClusterId(first as u32),
                     rank: rank as u32,
@@ -250,24 +252,24 @@ mod tests {
                 }));
                 first += size;
             }
-            let mut found = Vec::new();
+            let mut actual = Vec::new();
             let mut remaining = rows;
             for _ in 0..ROUNDS {
                 let keepers: std::collections::BTreeMap<Page, Page> =
                     elections(&remaining).map(|[page, keep]| (page, keep)).collect();
-                let contained = |page: Page| {
+                let containment = |page: Page| {
                     let keeper = keepers.get(&page)?;
-                    pairs.contains(&(keeper.0 as usize, page.0 as usize)).then_some(Resemblance::WHOLE)
+                    pairs.contains(&(keeper.0 as usize, page.0 as usize)).then_some(Resemblance::EQUAL_TEXTS)
                 };
-                remaining = next_round(&remaining, contained, &mut found);
+                remaining = next_round(&remaining, containment, &mut actual);
             }
-            let mut stays: Vec<usize> = (0..want.len()).collect();
-            for row in &found {
+            let mut stays: Vec<usize> = (0..expected.len()).collect();
+            for row in &actual {
                 stays[row.page.0 as usize] = row.keep.0 as usize;
                 let between = &criteria[row.keep.0 as usize + 1..=row.page.0 as usize];
                 prop_assert_eq!(row.criterion.number(), *between.iter().min().unwrap());
             }
-            prop_assert_eq!(stays, want);
+            prop_assert_eq!(stays, expected);
         }
     }
 }

@@ -27,50 +27,50 @@ pub fn by_size(sizes: &SetSizes) -> BTreeMap<u64, u64> {
 type Tally = BTreeMap<String, u64>;
 
 /// Computes the summary of a run, the same on every worker, except for counts that steps provide
-/// themselves. `trivial_clusters` are the numbers of trivial clusters by size, and `taken_out` is
-/// the number of pages removed from this worker's similar clusters. `server` has for every host the
-/// smallest host of its server.
+/// themselves. `trivial_clusters` are the numbers of trivial clusters by size, and `removed_pages`
+/// is the number of pages removed from this worker's similar clusters. `server` has for every host
+/// the smallest host of its server.
 ///
 /// # Errors
 /// Returns any error of the disk, and an error if the run has ended.
 pub fn summarise(
     net: &mut Net<'_>,
     job: &Job,
-    found: &ReplicaTables,
+    tables: &ReplicaTables,
     counts: &PairCounts,
     trivial_clusters: BTreeMap<u64, u64>,
-    taken_out: u64,
+    removed_pages: u64,
     server: &[HostId],
 ) -> Result<RunSummary> {
-    let mut mine = Tally::new();
-    let mut add = |name: &str, n: u64| *mine.entry(name.to_string()).or_default() += n;
+    let mut own_tally = Tally::new();
+    let mut add = |name: &str, n: u64| *own_tally.entry(name.to_string()).or_default() += n;
     let (mut bytes, mut savings) = (0, BTreeMap::<SkipReason, SkipSavings>::new());
-    let mut contained = ContainmentBar::default();
-    let mut skipped = found.avoid.rows.rows().peekable();
-    found.crawl.pages.each(|page| {
+    let mut containment = ContainmentBar::default();
+    let mut skipped = tables.avoid.rows.rows().peekable();
+    tables.crawl.pages.for_each(|page| {
         bytes += page.body_bytes;
         if let Some(Ok(row)) = skipped.next_if(|row| row.as_ref().is_ok_and(|row| row.page == page.page)) {
-            let saving = savings.entry(row.why()).or_default();
+            let saving = savings.entry(row.reason()).or_default();
             (saving.pages, saving.bytes) = (saving.pages + 1, saving.bytes + page.body_bytes);
-            let fraction = row.resemblance.contained();
-            contained.below_half += u64::from(fraction < 0.5);
-            contained.below_four_fifths += u64::from(fraction < 0.8);
-            contained.below_all += u64::from(fraction < 1.0);
+            let fraction = row.resemblance.containment();
+            containment.below_half += u64::from(fraction < 0.5);
+            containment.below_four_fifths += u64::from(fraction < 0.8);
+            containment.below_all += u64::from(fraction < 1.0);
         }
     })?;
     // A remaining row is one that could not be read.
     skipped.next().transpose()?;
     add("bytes", bytes);
-    add("contained below half", contained.below_half);
-    add("contained below four fifths", contained.below_four_fifths);
-    add("contained below all", contained.below_all);
-    for (why, saving) in savings {
-        add(&format!("skip pages {}", why.as_str()), saving.pages);
-        add(&format!("skip bytes {}", why.as_str()), saving.bytes);
+    add("contained below half", containment.below_half);
+    add("contained below four fifths", containment.below_four_fifths);
+    add("contained below all", containment.below_all);
+    for (reason, saving) in savings {
+        add(&format!("skip pages {}", reason.as_str()), saving.pages);
+        add(&format!("skip bytes {}", reason.as_str()), saving.bytes);
     }
     // Pairs are ascending by centre, so all copies of a text are adjacent.
     let mut exact_pairs = 0;
-    found.pairs.each_group(
+    tables.pairs.each_group(
         |x, y| x[0] == y[0],
         |pairs| {
             let copies = pairs.iter().filter(|row| row[2] == PairKind::Exact as u32).count() as u64;
@@ -81,47 +81,47 @@ pub fn summarise(
         },
     )?;
     add("exact pairs", exact_pairs);
-    add("links", found.links.len() as u64);
-    add("similar clusters", found.collections.chunk_by(|x, y| x.similar_cluster == y.similar_cluster).count() as u64);
-    add("collections", found.collections.len() as u64);
-    for rows in found.collections.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {
+    add("links", tables.links.len() as u64);
+    add("similar clusters", tables.collections.chunk_by(|x, y| x.similar_cluster == y.similar_cluster).count() as u64);
+    add("collections", tables.collections.len() as u64);
+    for rows in tables.collections.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {
         let copies = rows.iter().filter(|row| row.identical_to != row.collection);
         let firsts: BTreeSet<Page> = copies.clone().map(|row| row.identical_to).collect();
         add("identical collections", (copies.count() + firsts.len()) as u64);
         add("identical clusters", u64::from(rows.iter().all(|row| row.identical_to == rows[0].identical_to)));
     }
-    add("members", found.members.len() as u64);
-    add("taken out", taken_out);
-    add("prefixes", found.lists.wide);
-    let mut all = Tally::new();
+    add("members", tables.members.len() as u64);
+    add("taken out", removed_pages);
+    add("prefixes", tables.lists.wide);
+    let mut totals = Tally::new();
     let (tallies, all_counts): (Vec<Tally>, Vec<PairCounts>) =
-        net.all_gather("summary", (mine, counts.clone()))?.into_iter().unzip();
+        net.all_gather("summary", (own_tally, counts.clone()))?.into_iter().unzip();
     for (name, n) in tallies.into_iter().flatten() {
-        *all.entry(name).or_default() += n;
+        *totals.entry(name).or_default() += n;
     }
     let overlap = all_counts.iter().fold(OverlapCounts::default(), |x, y| x + &y.overlap);
     // Other counts than those of the overlap are already sums over all workers.
     let hamming = all_counts[0].hamming;
     let mut trivial = Vec::new();
-    found.verdicts.each_group(
+    tables.verdicts.each_group(
         |x, y| x.cluster == y.cluster,
         |pages| {
             let pages_on = pages.iter().map(|row| row.page);
-            let hosts = largest::hosts_and_servers(pages_on, &found.crawl.directory, server);
+            let hosts = largest::hosts_and_servers(pages_on, &tables.crawl.directory, server);
             trivial.push((pages[0].keep, hosts, pages.len() as u32));
         },
     )?;
-    let trivial = named(net, &found.crawl, trivial)?;
-    let similar = largest::similar_clusters_of(&found.collections, &found.crawl.directory, server);
+    let trivial = name_largest(net, &tables.crawl, trivial)?;
+    let similar = largest::similar_clusters_of(&tables.collections, &tables.crawl.directory, server);
     let [largest_trivial_clusters, largest_similar_clusters] = largest::largest(net, [trivial, similar])?;
 
-    let get = |name: &str| all.get(name).copied().unwrap_or(0);
-    let pages = SkipSavings { pages: found.crawl.directory.len() as u64, bytes: get("bytes") };
+    let get = |name: &str| totals.get(name).copied().unwrap_or(0);
+    let pages = SkipSavings { pages: tables.crawl.directory.len() as u64, bytes: get("bytes") };
     let skip_by_reason: BTreeMap<SkipReason, SkipSavings> =
         [SkipReason::Exact, SkipReason::Collection, SkipReason::Similar]
-            .map(|why| {
-                let of = |what: &str| get(&format!("skip {what} {}", why.as_str()));
-                (why, SkipSavings { pages: of("pages"), bytes: of("bytes") })
+            .map(|reason| {
+                let saved = |what: &str| get(&format!("skip {what} {}", reason.as_str()));
+                (reason, SkipSavings { pages: saved("pages"), bytes: saved("bytes") })
             })
             .into();
     let skip = SkipSavings {
@@ -129,11 +129,11 @@ pub fn summarise(
         bytes: skip_by_reason.values().map(|saving| saving.bytes).sum(),
     };
     let exact_groups: BTreeMap<u64, u64> =
-        all.iter().filter_map(|(name, &n)| Some((name.strip_prefix("exact ")?.parse().ok()?, n))).collect();
+        totals.iter().filter_map(|(name, &n)| Some((name.strip_prefix("exact ")?.parse().ok()?, n))).collect();
     Ok(RunSummary {
         digest: webtwin_job::JobDigest::from_job(job).hex(),
         pages,
-        hosts: found.crawl.directory.hosts.iter().max().map_or(0, |host| u64::from(*host) + 1),
+        hosts: tables.crawl.directory.hosts.iter().max().map_or(0, |host| u64::from(*host) + 1),
         links: get("links"),
         replication_exact: summary::bars(&exact_groups, pages.pages),
         replication_similar: summary::bars(&trivial_clusters, pages.pages),
@@ -169,16 +169,20 @@ pub fn summarise(
 
 /// Returns the largest of this worker's trivial clusters, given as (page that is kept, hosts and
 /// servers, pages), with the URL of the kept page.
-fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Page, (u32, u32), u32)>) -> Result<Vec<LargestFinding>> {
+fn name_largest(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    mut clusters: Vec<(Page, (u32, u32), u32)>,
+) -> Result<Vec<LargestFinding>> {
     clusters.sort_unstable_by_key(|&(keep, (hosts, _), pages)| (std::cmp::Reverse((hosts, pages)), keep));
-    clusters.truncate(largest::SHOWN);
+    clusters.truncate(largest::MAX_FINDINGS);
     let directory = crawl.directory.clone();
     let rows = clusters.into_iter().map(|row| Ok((directory.owner(row.0), row)));
-    let asked = net.exchange_values("kept pages", rows)?;
+    let requests = net.exchange_values("kept pages", rows)?;
     let mut pages = crawl.reader();
     let largest = |(keep, (hosts, servers), copies): (Page, (u32, u32), u32)| {
         let page = pages.page(keep)?;
         Ok(LargestFinding { hosts, servers, copies, size: 1, doc_id: page.doc_id, url: page.url().to_string() })
     };
-    asked.into_iter().map(largest).collect()
+    requests.into_iter().map(largest).collect()
 }

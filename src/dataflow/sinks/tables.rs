@@ -61,14 +61,14 @@ impl TableRows {
     ///
     /// # Errors
     /// Returns any error of the disk, on which captures may be.
-    pub fn collect(found: &ReplicaTables) -> Result<TableRows> {
+    pub fn collect(tables: &ReplicaTables) -> Result<TableRows> {
         let (mut revisits, mut segments) = (Vec::new(), Vec::new());
-        found.crawl.pages.each(|row| {
-            let rest = row.rest();
-            revisits.extend(rest.original.map(|_| row.page));
-            segments.extend(rest.segments.into_iter().zip(2..).map(|(place, number)| (row.page, number, place)));
+        tables.crawl.pages.for_each(|row| {
+            let rare_fields = row.rare_fields();
+            revisits.extend(rare_fields.original.map(|_| row.page));
+            segments.extend(rare_fields.segments.into_iter().zip(2..).map(|(place, number)| (row.page, number, place)));
         })?;
-        let doc_ids = found.crawl.directory.doc_ids()?;
+        let doc_ids = tables.crawl.directory.doc_ids()?;
         Ok(TableRows { revisits, segments, doc_ids })
     }
 }
@@ -78,8 +78,8 @@ impl TableRows {
 ///
 /// # Errors
 /// Returns any error of the disk, on which rows may be.
-pub fn drafts<'r>(found: &'r ReplicaTables, rows: &'r TableRows, sources: &'r [String]) -> Result<Vec<Draft<'r>>> {
-    let crawl = &found.crawl;
+pub fn drafts<'r>(tables: &'r ReplicaTables, rows: &'r TableRows, sources: &'r [String]) -> Result<Vec<Draft<'r>>> {
+    let crawl = &tables.crawl;
     let directory = &*crawl.directory;
     let TableRows { revisits, segments, doc_ids } = rows;
     let doc_ids = &doc_ids[..];
@@ -87,30 +87,30 @@ pub fn drafts<'r>(found: &'r ReplicaTables, rows: &'r TableRows, sources: &'r [S
     // they are built from.
     let links_of = |(partition, places): (usize, Range<usize>)| {
         let make = move |piece: Range<usize>| {
-            Ok(links(doc_ids, &found.links.read(places.start + piece.start..places.start + piece.end)?))
+            Ok(links(doc_ids, &tables.links.read(places.start + piece.start..places.start + piece.end)?))
         };
-        Draft { name: "links", partition, rows: PartRows::Unmade(places.len(), Box::new(make)) }
+        Draft { name: "links", partition, rows: PartRows::Unbuilt(places.len(), Box::new(make)) }
     };
-    let mut drafts: Vec<Draft<'_>> = found.links.by_partition().into_iter().map(links_of).collect();
+    let mut drafts: Vec<Draft<'_>> = tables.links.by_partition().into_iter().map(links_of).collect();
     drafts.extend(spilled_by_page(
         "pairs",
         directory,
-        &found.pairs,
+        &tables.pairs,
         |row| Page(row[0]),
         |rows| Ok(pair_table(doc_ids, rows)),
     )?);
     let cluster = |row: &PageVerdict| row.cluster.smallest();
-    drafts.extend(spilled_by_page("clusters", directory, &found.verdicts, cluster, |rows| {
-        Ok(clusters(doc_ids, rows, &found.placeholders))
+    drafts.extend(spilled_by_page("clusters", directory, &tables.verdicts, cluster, |rows| {
+        Ok(clusters(doc_ids, rows, &tables.placeholders))
     })?);
     let cluster = |row: &LinkSummary| row.src_cluster.smallest();
     let make = |rows: &[LinkSummary]| Ok(link_summary(doc_ids, rows));
-    drafts.extend(spilled_by_page("link_summary", directory, &found.link_summary, cluster, make)?);
+    drafts.extend(spilled_by_page("link_summary", directory, &tables.link_summary, cluster, make)?);
     let cluster = |row: &CollectionRow| row.similar_cluster.smallest();
     drafts
-        .extend(by_page("collections", directory, &found.collections, cluster, |rows| Ok(collections(doc_ids, rows))));
+        .extend(by_page("collections", directory, &tables.collections, cluster, |rows| Ok(collections(doc_ids, rows))));
     let cluster = |row: &MemberRow| row.similar_cluster.smallest();
-    drafts.extend(spilled_by_page("members", directory, &found.members, cluster, |rows| Ok(members(doc_ids, rows)))?);
+    drafts.extend(spilled_by_page("members", directory, &tables.members, cluster, |rows| Ok(members(doc_ids, rows)))?);
     drafts.extend(by_page(
         "revisits",
         directory,
@@ -125,13 +125,13 @@ pub fn drafts<'r>(found: &'r ReplicaTables, rows: &'r TableRows, sources: &'r [S
         |row| row.0,
         |rows| Ok(segment_table(doc_ids, rows, sources)),
     ));
-    let make = |rows: &[Avoid]| avoid(crawl, doc_ids, rows, &found.avoid.keep_urls);
-    drafts.extend(spilled_by_page("avoid", directory, &found.avoid.rows, |row| row.page, make)?);
-    drafts.extend(crawl.directory.parts(found.links.worker()).map(|(partition, own)| {
+    let make = |rows: &[Avoid]| avoid(crawl, doc_ids, rows, &tables.avoid.keep_urls);
+    drafts.extend(spilled_by_page("avoid", directory, &tables.avoid.rows, |row| row.page, make)?);
+    drafts.extend(crawl.directory.parts(tables.links.worker()).map(|(partition, own_places)| {
         let make = move |piece: Range<usize>| {
-            pages(crawl, own.start + piece.start as u32..own.start + piece.end as u32, sources)
+            pages(crawl, own_places.start + piece.start as u32..own_places.start + piece.end as u32, sources)
         };
-        Draft { name: "pages", partition, rows: PartRows::Unmade(own.len(), Box::new(make)) }
+        Draft { name: "pages", partition, rows: PartRows::Unbuilt(own_places.len(), Box::new(make)) }
     }));
     Ok(drafts)
 }
@@ -177,11 +177,11 @@ fn texts<'r, R>(rows: &'r [R], value: impl Fn(&'r R) -> &'r str) -> TableColumn 
 }
 
 /// Returns the table `pages` of a range of page numbers within one partition.
-fn pages(crawl: &Crawl, own: Range<u32>, sources: &[String]) -> Result<Table> {
-    let mut rows: Vec<Numbers> = Vec::with_capacity(own.len());
+fn pages(crawl: &Crawl, page_range: Range<u32>, sources: &[String]) -> Result<Table> {
+    let mut rows: Vec<Numbers> = Vec::with_capacity(page_range.len());
     let [mut urls, mut surts, mut hosts, mut titles, mut mimes] = [const { StringTable::new() }; 5];
     let mut reader = crawl.reader();
-    for page in own {
+    for page in page_range {
         let row = reader.page(Page(page))?;
         rows.push(row.numbers());
         urls.push(row.url());
@@ -220,7 +220,7 @@ fn revisit_table(crawl: &Crawl, doc_ids: &[DocId], rows: &[Page], sources: &[Str
     for &page in rows {
         let row = reader.page(page)?;
         urls.push(row.url());
-        originals.extend(row.rest().original);
+        originals.extend(row.rare_fields().original);
     }
     let originals = &originals[..];
     Ok(Table::new([
@@ -308,23 +308,23 @@ fn avoid(
     rows: &[Avoid],
     keep_urls: &webtwin_spill::SpillRows<String>,
 ) -> Result<Table> {
-    let (mut reader, mut kept) = (crawl.reader(), keep_urls.reader());
+    let (mut reader, mut url_reader) = (crawl.reader(), keep_urls.reader());
     let [mut urls, mut keep_urls, mut keep_is] = [const { StringTable::new() }; 3];
     for row in rows {
         let page = reader.page(row.page)?;
         urls.push(page.url());
         keep_is.push(row.keep_is(page.fetch_time));
-        keep_urls.push(&kept.get(row.keep_url as usize)?);
+        keep_urls.push(&url_reader.get(row.keep_url as usize)?);
     }
     Ok(Table::new([
         ("doc_id", ids(doc_ids, rows, |row| row.page)),
         ("url", TableColumn::Text(urls)),
         ("keep_doc_id", ids(doc_ids, rows, |row| row.keep)),
         ("keep_url", TableColumn::Text(keep_urls)),
-        ("why", texts(rows, |row| row.why().as_str())),
+        ("why", texts(rows, |row| row.reason().as_str())),
         ("lost_by", texts(rows, |row| row.lost_by().as_str())),
         ("resemblance", TableColumn::F64(rows.iter().map(|row| row.resemblance.share()).collect())),
-        ("contained", TableColumn::F64(rows.iter().map(|row| row.resemblance.contained()).collect())),
+        ("contained", TableColumn::F64(rows.iter().map(|row| row.resemblance.containment()).collect())),
         ("kind", texts(rows, |row| row.kind())),
         ("keep_is", TableColumn::Text(keep_is)),
     ]))

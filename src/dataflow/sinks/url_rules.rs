@@ -37,7 +37,7 @@ pub struct FoundRules {
     /// Parts of the table at this worker.
     pub parts: Vec<TablePart>,
     /// All rules, at worker 0.
-    pub all: SortedOutput<RuleRow>,
+    pub sorted_rules: SortedOutput<RuleRow>,
     /// Counts, the same on every worker.
     pub counts: RuleCounts,
 }
@@ -82,17 +82,17 @@ impl RulesWriter {
     pub fn finish(self, net: &mut Net<'_>, partitions: TablePartitions) -> Result<FoundRules> {
         let saved = self.rows.iter().map(|row| row.1.saved).sum();
         let [rules, domains, saved] = net.all_sum("URL rules", [self.rows.len() as u64, self.domains, saved])?;
-        let of_partition = self.rows.chunk_by(|x, y| partitions.partition(x.0) == partitions.partition(y.0));
+        let partition_rows = self.rows.chunk_by(|x, y| partitions.partition(x.0) == partitions.partition(y.0));
         let part = |rows: &[(u64, RuleRow)]| TablePart {
             name: TABLE,
             partition: partitions.partition(rows[0].0),
             rows: table(rows),
         };
-        let parts = of_partition.map(part).collect();
-        let mut all = Sorter::new(&net.memory);
+        let parts = partition_rows.map(part).collect();
+        let mut sorter = Sorter::new(&net.memory);
         let rows = self.rows.into_iter().map(|row| Ok((0, row.1)));
-        net.exchange_values_into("URL rules", rows, |row| all.push(row))?;
-        Ok(FoundRules { parts, all: all.finish()?, counts: RuleCounts { rules, domains, saved } })
+        net.exchange_values_into("URL rules", rows, |row| sorter.push(row))?;
+        Ok(FoundRules { parts, sorted_rules: sorter.finish()?, counts: RuleCounts { rules, domains, saved } })
     }
 }
 
@@ -100,9 +100,9 @@ impl RulesWriter {
 ///
 /// # Errors
 /// Returns any error of the disk, and an error if the run has ended.
-pub fn learned(net: &mut Net<'_>, known: &WorkerPageFacts<'_>, partitions: TablePartitions) -> Result<FoundRules> {
+pub fn learn_rules(net: &mut Net<'_>, facts: &WorkerPageFacts<'_>, partitions: TablePartitions) -> Result<FoundRules> {
     let mut rules = RulesWriter::default();
-    each_domain(net, known, partitions, |pages| {
+    each_domain(net, facts, partitions, |pages| {
         rules.add(pages);
         Ok(())
     })?;

@@ -33,7 +33,7 @@ pub struct PageVerdict {
 }
 
 const KEPT_BEFORE: u8 = 1;
-const PINNED: u8 = 2;
+const PINNED_FLAG: u8 = 2;
 
 impl PageVerdict {
     /// Creates the verdict on a copy for which `keep` is kept: its role, the number of pages of the
@@ -52,9 +52,9 @@ impl PageVerdict {
             keep: keep.page,
             title: copy.title,
             role: role.into(),
-            resemblance: if copy.exact == keep.exact { Resemblance::WHOLE } else { Resemblance::default() },
+            resemblance: if copy.exact == keep.exact { Resemblance::EQUAL_TEXTS } else { Resemblance::default() },
             rank,
-            marks: (copy.kept_before * KEPT_BEFORE) | (copy.pinned * PINNED) | (criterion.number() << 4),
+            marks: (copy.kept_before * KEPT_BEFORE) | (copy.pinned * PINNED_FLAG) | (criterion.number() << 4),
             language: copy.language,
         }
     }
@@ -71,7 +71,7 @@ impl PageVerdict {
 
     /// True if the page is pinned.
     pub fn is_pinned(&self) -> bool {
-        self.marks & PINNED != 0
+        self.marks & PINNED_FLAG != 0
     }
 
     /// Returns the criterion by which the page is worse than the page of the previous rank.

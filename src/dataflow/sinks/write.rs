@@ -26,63 +26,63 @@ use webtwin_storage::output::Attempt;
 pub fn result(
     net: &mut Net<'_>,
     folder: &Location,
-    found: &mut ReplicaTables,
+    tables: &mut ReplicaTables,
     sources: &[String],
     rejections: SpillRows<Rejection>,
     job: &Job,
 ) -> Result<StagedFiles> {
     let partitions = job.output.partitions as usize;
     let rejected = RejectedRows::gather(net, rejections, sources.len(), partitions)?;
-    let made = std::mem::take(&mut found.more_tables);
-    let rows = TableRows::collect(found)?;
-    reserve_memory(net, found, job)?;
+    let more_tables = std::mem::take(&mut tables.more_tables);
+    let rows = TableRows::collect(tables)?;
+    reserve_memory(net, tables, job)?;
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {
-        let mut parts = drafts(found, &rows, sources)?;
+        let mut parts = drafts(tables, &rows, sources)?;
         parts.extend(rejected.drafts(sources));
-        parts.extend(made.into_iter().map(Draft::from));
-        let empty = |name: &str| empty(name, &found.crawl);
+        parts.extend(more_tables.into_iter().map(Draft::from));
+        let empty = |name: &str| empty(name, &tables.crawl);
         let making = TableMaker::by(net, job, &NAMES, &empty)?;
-        let mine = files::put_tables(net, &attempt, parts, making)?;
+        let own_files = files::put_tables(net, &attempt, parts, making)?;
         drop((rows, rejected));
         release_free_memory();
-        let mut files = written(net, mine)?;
+        let mut files = written(net, own_files)?;
         if net.index() == 0 {
-            files.extend(rest(&attempt, found, &files)?);
+            files.extend(put_other_files(&attempt, tables, &files)?);
             files.sort_unstable();
         }
         Ok(files)
     })?;
-    let taken_up = std::mem::take(&mut found.taken_up);
-    Ok(StagedFiles { attempt, files, earlier: found.earlier.take(), taken_up })
+    let restored_steps = std::mem::take(&mut tables.restored_steps);
+    Ok(StagedFiles { attempt, files, previous_attempt: tables.previous_attempt.take(), restored_steps })
 }
 
 /// Spills links and captures if memory is limited, to the extent that building files of tables
 /// needs their memory.
-fn reserve_memory(net: &mut Net<'_>, found: &mut ReplicaTables, job: &Job) -> Result<()> {
+fn reserve_memory(net: &mut Net<'_>, tables: &mut ReplicaTables, job: &Job) -> Result<()> {
     if job.effort.memory_bytes == 0 {
         return Ok(());
     }
-    let (pages, workers) = (found.crawl.directory.len() as u64, net.workers_per_process());
+    let (pages, workers) = (tables.crawl.directory.len() as u64, net.workers_per_process());
     // All workers have about equal pages, so the captures of one of them stand for those of all.
-    let own = &found.crawl.pages;
-    let captures = in_proportion(8 * own.words(), pages, own.len() as u64);
+    let own_captures = &tables.crawl.pages;
+    let captures = in_proportion(8 * own_captures.words(), pages, own_captures.len() as u64);
     let lacking = net.once_per_process(|| {
         release_free_memory();
         lacking_to_make_tables(pages, captures, workers, job.effort.memory_bytes)
     })?;
     let share = *lacking / workers as u64;
-    let given = found.links.give_up(share)?;
-    found.crawl.pages.give_up(share.saturating_sub(given))?;
+    let released = tables.links.give_up(share)?;
+    tables.crawl.pages.give_up(share.saturating_sub(released))?;
     // All workers must have spilled before one of them measures the free memory.
     net.gather_in_process(())?;
     Ok(())
 }
 
 /// Stages the files that only worker 0 writes: exports, summary and views.
-fn rest(attempt: &Attempt, found: &ReplicaTables, tables: &[FileEntry]) -> Result<Vec<FileEntry>> {
-    let mut files = exports::put(attempt, &found.lists.sites, &found.url_rules)?;
-    let summary = serde_json::to_string_pretty(&found.summary).expect("a summary is plain values") + "\n";
+fn put_other_files(attempt: &Attempt, result: &ReplicaTables, tables: &[FileEntry]) -> Result<Vec<FileEntry>> {
+    let mut files = exports::put(attempt, &result.lists.sites, &result.url_rules)?;
+    let summary = serde_json::to_string_pretty(&result.summary).expect("a summary is plain values") + "\n";
     for (path, text) in [("summary.json", &summary), ("views.sql", &views(tables, None))] {
         files.push(attempt.write(path, |file| file.append(text.as_bytes()))?);
     }

@@ -26,7 +26,7 @@ pub struct StudyFindings {
     /// Pages that are documents.
     pub documents: Arc<PageSet>,
     /// Smallest page with the same multiset of shingle paragraphs, for every page.
-    pub same: Arc<Vec<Page>>,
+    pub same_multiset: Arc<Vec<Page>>,
     /// All tables except Table 3, and the clusters by the paper's rule.
     pub tables: Arc<(Tables, StudyClusters)>,
     /// Documents in clusters.
@@ -37,8 +37,8 @@ pub struct StudyFindings {
     pub web: Arc<web::StudyWeb>,
 }
 
-/// Studies the local pages of all workers, whose numbers are below `pages`. `held` and `links` are
-/// those of this worker; each link occurs once.
+/// Studies the local pages of all workers, whose numbers are below `pages`. `estimate` and `links`
+/// are those of this worker; each link occurs once.
 ///
 /// # Errors
 /// Returns any error of [`crate::pairs::overlap_join::similar_pairs`]. Returns
@@ -54,28 +54,29 @@ pub fn find(
     job: &Job,
     local_pages: &WorkerPages,
     pages: usize,
-    held: MemoryEstimate,
+    estimate: MemoryEstimate,
     links: Vec<[Page; 2]>,
     seed: Option<Page>,
 ) -> Result<StudyFindings> {
-    let mine = local_pages.kept().filter(|&(slot, _)| local_pages.exact[slot] != 0).map(|(_, page)| page);
-    let documents = page_set(net, "documents", mine, pages)?;
+    let own_documents = local_pages.kept().filter(|&(slot, _)| local_pages.exact[slot] != 0).map(|(_, page)| page);
+    let documents = page_set(net, "documents", own_documents, pages)?;
     let web = web::web(net, job, pages, links, seed, &documents)?;
 
-    agree(net, held.local_pages_bytes(), 0, &job.effort)?;
+    agree(net, estimate.local_pages_bytes(), 0, &job.effort)?;
     let texts = local_pages.kept().map(|(slot, page)| Ok((local_pages.exact[slot], page)));
     let equal = exact::fold(net, texts, local_pages.slots() as u64)?;
-    let same: Arc<Vec<Page>> = components(net, "same multisets", pages, equal.rows().map_ok(|pair| (pair.a, pair.b)))?;
+    let same_multiset: Arc<Vec<Page>> =
+        components(net, "same multisets", pages, equal.rows().map_ok(|pair| (pair.a, pair.b)))?;
     drop(equal);
-    let matches = matches::matches(net, local_pages, &same)?;
-    let found = report::Findings {
-        same: &same,
+    let matches = matches::matches(net, local_pages, &same_multiset)?;
+    let findings = report::Findings {
+        same_text: &same_multiset,
         matches: &matches,
         documents: &documents,
-        reached: &web.reached,
+        reachable: &web.reachable,
         steps: job.study.steps,
     };
-    let tables = net.once_per_process(|| tables(&found))?;
+    let tables = net.once_per_process(|| tables(&findings))?;
     let clustered = net.once_per_process(|| {
         let labels = &tables.1.labels;
         let mut set = PageSet::new(pages, |page| labels[page] != page);
@@ -87,7 +88,7 @@ pub fn find(
     let mut lengths = vec![0u32; pages];
     local_pages.kept().for_each(|(slot, page)| lengths[page] = local_pages.fprints.size(slot) as u32);
     let lengths = sum(net, "paragraphs of documents", &lengths)?;
-    agree(net, held.local_pages_bytes(), 0, &job.effort)?;
-    let near = near::near(net, local_pages, &lengths, &same, &tables.1.labels, &documents)?;
-    Ok(StudyFindings { documents, same, tables, clustered, near, web })
+    agree(net, estimate.local_pages_bytes(), 0, &job.effort)?;
+    let near = near::near(net, local_pages, &lengths, &same_multiset, &tables.1.labels, &documents)?;
+    Ok(StudyFindings { documents, same_multiset, tables, clustered, near, web })
 }

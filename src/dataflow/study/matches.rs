@@ -19,8 +19,13 @@ use webtwin_engine::Net;
 /// # Cost
 /// Each process holds the shingle paragraphs of the documents with repetitions. Takes three passes
 /// over the local pages.
-pub(super) fn matches(net: &mut Net<'_>, local_pages: &WorkerPages, same: &[Page]) -> Result<Arc<Vec<DocumentMatch>>> {
-    let centres = || local_pages.kept().filter(|&(slot, page)| local_pages.exact[slot] != 0 && same[page] == page);
+pub(super) fn matches(
+    net: &mut Net<'_>,
+    local_pages: &WorkerPages,
+    same_multiset: &[Page],
+) -> Result<Arc<Vec<DocumentMatch>>> {
+    let centres =
+        || local_pages.kept().filter(|&(slot, page)| local_pages.exact[slot] != 0 && same_multiset[page] == page);
     let mut list = Vec::new();
     let mut marks = local_pages.fprints.reader();
     for (slot, page) in centres() {
@@ -35,14 +40,14 @@ pub(super) fn matches(net: &mut Net<'_>, local_pages: &WorkerPages, same: &[Page
     }
     let counts = sum(net, "documents of a paragraph", &counts)?;
     let probes = net.once_per_process(|| repeating.probes(&counts))?;
-    let mut found = Vec::new();
+    let mut own_matches = Vec::new();
     for (slot, page) in centres() {
-        repeating.within(&probes, page, marks.get(slot)?, |one| found.push(one));
+        repeating.within(&probes, page, marks.get(slot)?, |one| own_matches.push(one));
     }
-    let found = net.broadcast("matches", found)?;
+    let shared_matches = net.broadcast("matches", own_matches)?;
     net.once_per_process(|| {
-        let mut found = found.to_vec();
-        found.sort_unstable();
-        found
+        let mut sorted_matches = shared_matches.to_vec();
+        sorted_matches.sort_unstable();
+        sorted_matches
     })
 }

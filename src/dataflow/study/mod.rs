@@ -76,18 +76,18 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let links = links::resolve(net, &mut local_pages, &crawl)?;
     let links = links.read(0..links.len())?.into_iter().map(<[Page; 2]>::from).collect();
     // Links are moved out of the local pages, so the estimate is taken again without them.
-    let held = MemoryEstimate::with(&local_pages, &crawl.pages, None);
-    let found = find(net, job, &local_pages, crawl.directory.len(), held, links, seed)?;
+    let lists_estimate = MemoryEstimate::with(&local_pages, &crawl.pages, None);
+    let findings = find(net, job, &local_pages, crawl.directory.len(), lists_estimate, links, seed)?;
     let mut summary = StudySummary {
         digest: webtwin_job::JobDigest::from_job(job).hex(),
         records: account(net, &local_pages, &crawl, &queue.work)?,
-        web: found.web.reach.clone(),
-        tables: found.tables.0.clone(),
+        web: findings.web.reach.clone(),
+        tables: findings.tables.0.clone(),
         estimates_by_reference: Vec::new(),
     };
-    let near = found.near.iter().map(|near| near.0);
+    let near = findings.near.iter().map(|near| near.0);
     summary.tables.near = near.collect();
-    summary.web.seed = url_of(net, &crawl, found.web.seed)?;
+    summary.web.seed = url_of(net, &crawl, findings.web.seed)?;
     let growth = &summary.tables.complete.growth;
     summary.estimates_by_reference =
         PERCENTS.iter().filter_map(|&percent| estimate(growth, &reference, percent)).collect();
@@ -96,23 +96,23 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     queue.progress.enter("writing");
     let sources = &queue.work.inputs;
     let pages = crawl.directory.owned(net.index());
-    let documents: Vec<Page> = pages.filter(|&page| found.documents.contains(page)).collect();
+    let documents: Vec<Page> = pages.filter(|&page| findings.documents.contains(page)).collect();
     let rejections = std::mem::take(&mut local_pages.rejections);
     // Records are gathered before the attempt begins, so that an error here leaves no staged files.
     let not_kept = RejectedRows::gather(net, rejections, sources.len(), partitions.count())?;
     let mut parts =
-        by_page("duplicates", &crawl.directory, &documents, |&page| page, |rows| table(&crawl, &found, rows));
+        by_page("duplicates", &crawl.directory, &documents, |&page| page, |rows| table(&crawl, &findings, rows));
     parts.extend(not_kept.drafts(sources));
     let empty = |name: &str| match name {
-        "duplicates" => table(&crawl, &found, &[]),
+        "duplicates" => table(&crawl, &findings, &[]),
         _ => Ok(rejected::table(&[], &[])),
     };
     let making = TableMaker::by(net, job, &["duplicates", "rejected"], &empty)?;
     let reach = serde_json::to_string_pretty(&summary).expect("plain values");
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {
-        let mine = put_tables(net, &attempt, parts, making)?;
-        put_summary(net, &attempt, mine, &reach)
+        let own_files = put_tables(net, &attempt, parts, making)?;
+        put_summary(net, &attempt, own_files, &reach)
     })?;
     stage_times.end_stage("3 write");
     let complete = &summary.tables.complete;
@@ -135,11 +135,11 @@ fn reference_growth(net: &mut Net<'_>, job: &Job) -> Result<Vec<GrowthStep>> {
     if job.study.reference.is_empty() {
         return Ok(Vec::new());
     }
-    let mine = match net.index() {
+    let own_growth = match net.index() {
         0 => read_summary(&job.study.reference)?.tables.complete.growth,
         _ => Vec::new(),
     };
-    Ok(net.all_gather("growth of the reference", mine)?.swap_remove(0))
+    Ok(net.all_gather("growth of the reference", own_growth)?.swap_remove(0))
 }
 
 /// Reads the summary of a finished study.
@@ -174,9 +174,9 @@ fn seed(job: &Job, crawl: &Crawl) -> Result<Option<Page>> {
 
 /// Returns the URL of a page, on every worker; empty for a crawl without pages.
 fn url_of(net: &mut Net<'_>, crawl: &Crawl, page: Option<Page>) -> Result<String> {
-    let mine = page.filter(|&page| crawl.directory.owner(page) == net.index());
-    let mine = mine.map(|page| Ok(crawl.reader().page(page)?.url().to_string())).transpose()?;
-    let urls = net.all_gather("seed", mine)?;
+    let own_page = page.filter(|&page| crawl.directory.owner(page) == net.index());
+    let own_url = own_page.map(|page| Ok(crawl.reader().page(page)?.url().to_string())).transpose()?;
+    let urls = net.all_gather("seed", own_url)?;
     Ok(urls.into_iter().flatten().next().unwrap_or_default())
 }
 
@@ -184,8 +184,8 @@ fn url_of(net: &mut Net<'_>, crawl: &Crawl, page: Option<Page>) -> Result<String
 ///
 /// # Errors
 /// Returns any error of the disk, on which captures may be.
-fn table(crawl: &Crawl, found: &StudyFindings, rows: &[Page]) -> Result<Table> {
-    let (_, clusters) = &*found.tables;
+fn table(crawl: &Crawl, findings: &StudyFindings, rows: &[Page]) -> Result<Table> {
+    let (_, clusters) = &*findings.tables;
     let doc_ids = crawl.directory.doc_ids()?;
     let id = |page: Page| doc_ids[page];
     let ids = |of: &dyn Fn(Page) -> Page| TableColumn::Id(rows.iter().map(|&page| id(of(page))).collect());
@@ -193,10 +193,10 @@ fn table(crawl: &Crawl, found: &StudyFindings, rows: &[Page]) -> Result<Table> {
     let bools = |of: &dyn Fn(Page) -> bool| TableColumn::Bool(rows.iter().map(|&page| of(page)).collect());
     let role = |page: Page| match clusters.labels[page] {
         original if original != page => "duplicate",
-        _ if found.clustered.contains(page) => "original",
+        _ if findings.clustered.contains(page) => "original",
         _ => "unique",
     };
-    let near = |at: usize| bools(&|page| found.near[at].1.contains(page));
+    let near = |at: usize| bools(&|page| findings.near[at].1.contains(page));
     let (mut pages, mut urls, mut paragraphs) = (crawl.reader(), StringTable::new(), Vec::with_capacity(rows.len()));
     for &page in rows {
         let row = pages.page(page)?;
@@ -209,11 +209,11 @@ fn table(crawl: &Crawl, found: &StudyFindings, rows: &[Page]) -> Result<Table> {
         ("paragraphs", TableColumn::U32(paragraphs)),
         ("cluster", ids(&|page| clusters.labels[page])),
         ("role", words(&|page| role(page).into())),
-        ("multiset", ids(&|page| found.same[page])),
+        ("multiset", ids(&|page| findings.same_multiset[page])),
         ("near_90", near(0)),
         ("near_70", near(1)),
         ("near_50", near(2)),
-        ("connected", bools(&|page| found.web.reached.contains(page))),
-        ("place", words(&|page| found.web.places[page].as_str().into())),
+        ("connected", bools(&|page| findings.web.reachable.contains(page))),
+        ("place", words(&|page| findings.web.places[page].as_str().into())),
     ]))
 }

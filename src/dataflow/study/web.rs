@@ -35,17 +35,17 @@ pub struct ReachReport {
 }
 
 /// Bytes of a link: in the list, and once in each direction.
-const A_LINK: u64 = 16;
+const LINK_BYTES: u64 = 16;
 
 /// Bytes of a page while its component and place are computed.
-const A_PAGE: u64 = 40;
+const PAGE_BYTES: u64 = 40;
 
 /// Links, and the pages that a crawl reaches along them.
 pub struct StudyWeb {
     /// Place of every page in the bow tie.
     pub places: Vec<BowTiePlace>,
     /// Pages that the crawl reaches.
-    pub reached: PageSet,
+    pub reachable: PageSet,
     /// Page at which the crawl begins; `None` in a crawl without pages.
     pub seed: Option<Page>,
     /// Counts. The caller fills in the URL of the seed.
@@ -65,13 +65,13 @@ pub(super) fn web(
     seed: Option<Page>,
     documents: &PageSet,
 ) -> Result<Arc<StudyWeb>> {
-    let [all] = net.all_sum("links", [links.len() as u64])?;
-    let bytes = A_LINK * all + A_PAGE * pages as u64;
+    let [link_count] = net.all_sum("links", [links.len() as u64])?;
+    let bytes = LINK_BYTES * link_count + PAGE_BYTES * pages as u64;
     let share = bytes / net.workers_per_process() as u64;
     check_bytes_against_bound(net, "links of a study", share, job.effort.memory_bytes)?;
-    if all > u64::from(u32::MAX) {
-        let what = "links of a study".into();
-        return Err(Error::TooManyRows { what, found: all, allowed: u64::from(u32::MAX) });
+    if link_count > u64::from(u32::MAX) {
+        let content = "links of a study".into();
+        return Err(Error::TooManyRows { what: content, found: link_count, allowed: u64::from(u32::MAX) });
     }
     let links = net.broadcast("links", links)?;
     net.once_per_process(|| {
@@ -79,23 +79,23 @@ pub(super) fn web(
         let core = forwards.core();
         let places = bow_tie(&links, &forwards, &backwards, &core);
         let seed = seed.or(core.first().copied());
-        let reached = forwards.reached(seed.into_iter());
-        let count = |of: &dyn Fn(Page) -> bool| {
+        let reachable = forwards.reachable_from(seed.into_iter());
+        let count = |is_counted: &dyn Fn(Page) -> bool| {
             let mut counts: BTreeMap<BowTiePlace, u64> = BTreeMap::new();
-            let pages = Page::first(pages).filter(|&page| of(page));
+            let pages = Page::first(pages).filter(|&page| is_counted(page));
             pages.for_each(|page| *counts.entry(places[page]).or_default() += 1);
             counts
         };
-        let connected = Page::first(pages).filter(|&page| documents.contains(page) && reached.contains(page)).count();
+        let connected = Page::first(pages).filter(|&page| documents.contains(page) && reachable.contains(page)).count();
         let reach = ReachReport {
             pages: pages as u64,
             links: links.len() as u64,
             seed: String::new(),
-            connected: reached.count(),
+            connected: reachable.count(),
             documents_connected_percent: percent(connected as u64, documents.count()),
             pages_by_place: count(&|_| true),
             documents_by_place: count(&|page| documents.contains(page)),
         };
-        StudyWeb { places, reached, seed, reach }
+        StudyWeb { places, reachable, seed, reach }
     })
 }

@@ -80,12 +80,12 @@ fn proxy(to: String, treated: Vec<Treated>) -> String {
 fn pass_on(mut from: TcpStream, mut to: TcpStream, fault: Option<Fault>) {
     let mut passed = 0;
     let mut buffer = [0; 1 << 13];
-    while let Ok(taken @ 1..) = from.read(&mut buffer) {
-        let mut passing = taken;
+    while let Ok(length @ 1..) = from.read(&mut buffer) {
+        let mut passing = length;
         match fault {
-            Some(Fault::Swallow(bytes) | Fault::Hold(bytes)) => passing = taken.min(bytes - passed),
+            Some(Fault::Swallow(bytes) | Fault::Hold(bytes)) => passing = length.min(bytes - passed),
             Some(Fault::Delay(time)) => std::thread::sleep(time),
-            Some(Fault::Throttle(rate)) => std::thread::sleep(Duration::from_secs(1) * taken as u32 / rate),
+            Some(Fault::Throttle(rate)) => std::thread::sleep(Duration::from_secs(1) * length as u32 / rate),
             None => {}
         }
         if to.write_all(&buffer[..passing]).is_err() {
@@ -104,13 +104,13 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, fault: Option<Fault>) {
 
 /// Sends 1.5 MB from each worker to the other, in rounds. Returns what has arrived.
 fn rounds(net: &mut Net<'_>) -> Result<Vec<u64>> {
-    let mut arrived = Vec::new();
+    let mut received_rows = Vec::new();
     for round in 0..5u64 {
-        let here = net.index();
-        let rows = (0..30_000u64).map(|row| Ok((1 - here, u64::MAX - row * round - here as u64)));
-        arrived.append(&mut net.exchange_values("rows", rows)?);
+        let own_index = net.index();
+        let rows = (0..30_000u64).map(|row| Ok((1 - own_index, u64::MAX - row * round - own_index as u64)));
+        received_rows.append(&mut net.exchange_values("rows", rows)?);
     }
-    Ok(arrived)
+    Ok(received_rows)
 }
 
 /// Runs both processes and returns their results.
@@ -128,21 +128,21 @@ fn ends(deadline: &str, treated: &[Treated]) -> [Result<Vec<u64>>; 2] {
     // the executable may take longer than the deadline.
     let first = Identity::new(&direct, 0, [7; 32]);
     for (process, cluster) in [direct, detour].into_iter().enumerate() {
-        let (me, send) = (Identity { process: process as u32, ..first }, send.clone());
-        std::thread::spawn(move || send.send((process, run_as(&cluster, &me, rounds))));
+        let (identity, send) = (Identity { process: process as u32, ..first }, send.clone());
+        std::thread::spawn(move || send.send((process, run_as(&cluster, &identity, rounds))));
     }
-    let mut both = [None, None];
-    let until = Instant::now() + PATIENCE;
-    while both.iter().any(Option::is_none) {
-        match ended.recv_timeout(until.saturating_duration_since(Instant::now())) {
+    let mut results = [None, None];
+    let deadline = Instant::now() + PATIENCE;
+    while results.iter().any(Option::is_none) {
+        match ended.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok((process, end)) => {
-                both[process] = Some(end.map(|of_workers| of_workers.into_iter().flatten().collect()))
+                results[process] = Some(end.map(|of_workers| of_workers.into_iter().flatten().collect()))
             }
             Err(RecvTimeoutError::Timeout) => panic!("{treated:?}: hangs"),
             Err(RecvTimeoutError::Disconnected) => panic!("{treated:?}: a process panicked"),
         }
     }
-    both.map(|end| end.expect("both have ended"))
+    results.map(|end| end.expect("both have ended"))
 }
 
 #[test]

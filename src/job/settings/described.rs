@@ -300,11 +300,11 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
 ];
 
 /// Returns every setting of `table` by dotted name, with its value as TOML.
-fn leaves(prefix: &str, table: &Table, found: &mut Vec<(String, String)>) {
+fn leaves(prefix: &str, table: &Table, leaf_values: &mut Vec<(String, String)>) {
     for (key, value) in table {
         match value {
-            Value::Table(inner) => leaves(&format!("{prefix}{key}."), inner, found),
-            value => found.push((format!("{prefix}{key}"), value.to_string())),
+            Value::Table(inner) => leaves(&format!("{prefix}{key}."), inner, leaf_values),
+            value => leaf_values.push((format!("{prefix}{key}"), value.to_string())),
         }
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Former settings, with the value in JSON that this build uses instead. A job with another value
 /// cannot be run.
-pub const FORMER: [(&str, &str); 43] = [
+pub const FORMER_SETTINGS: [(&str, &str); 43] = [
     ("input.pdf", r#""text""#),
     ("input.postscript", r#""text""#),
     ("input.limits.head_bytes", "65536"),
@@ -52,9 +52,9 @@ pub const FORMER: [(&str, &str); 43] = [
 
 /// Returns the first former setting of a finished run whose value differs from that of this build.
 pub(super) fn unknown_value(settings: &Value) -> Option<(&'static str, &Value)> {
-    FORMER.iter().find_map(|&(name, value)| {
-        let given = settings.pointer(&format!("/{}", name.replace('.', "/")))?;
+    FORMER_SETTINGS.iter().find_map(|&(name, value)| {
+        let value_in_job = settings.pointer(&format!("/{}", name.replace('.', "/")))?;
         let value: Value = serde_json::from_str(value).expect("the table has JSON");
-        (*given != value).then_some((name, given))
+        (*value_in_job != value).then_some((name, value_in_job))
     })
 }

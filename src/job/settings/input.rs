@@ -169,8 +169,12 @@ impl Default for Through {
 
 impl From<Through> for LinkSettings {
     fn from(Through { through }: Through) -> Self {
-        let has = |lead: Lead| through.contains(&lead);
-        LinkSettings { redirects: has(Lead::Redirects), refresh: has(Lead::Refresh), canonical: has(Lead::Canonical) }
+        let has_lead = |lead: Lead| through.contains(&lead);
+        LinkSettings {
+            redirects: has_lead(Lead::Redirects),
+            refresh: has_lead(Lead::Refresh),
+            canonical: has_lead(Lead::Canonical),
+        }
     }
 }
 

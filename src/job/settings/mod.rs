@@ -18,7 +18,7 @@ mod signatures;
 pub use clusters::*;
 pub use described::{DESCRIPTIONS, Effect, settings_table};
 pub use features::*;
-pub use former::FORMER;
+pub use former::FORMER_SETTINGS;
 pub use input::*;
 pub use measures::*;
 pub use recrawl::*;
@@ -158,8 +158,8 @@ impl Job {
         (self.overlap.guard, self.minhash.guard) = (guard, guard);
         // The other guards need all pairs, but the search for near simhashes and signatures does
         // not produce all of them.
-        let of_nearest = if guard == Guard::None { Guard::None } else { Guard::MutualBest };
-        (self.hamming.guard, self.signatures.guard) = (of_nearest, of_nearest);
+        let nearest_guard = if guard == Guard::None { Guard::None } else { Guard::MutualBest };
+        (self.hamming.guard, self.signatures.guard) = (nearest_guard, nearest_guard);
     }
 
     /// True if the job searches for views of one page.

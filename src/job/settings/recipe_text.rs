@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn recipes_are_parsed_as_written() {
-        for (given, written) in [
+        for (text, written) in [
             ("", "plain"),
             ("plain", "plain"),
             ("weighted", "weighted"),
@@ -66,8 +66,8 @@ mod tests {
             ("weighted stemming:en", "phrases:2 weights:log idf stemming:en"),
             ("idf  least:0", "idf least:0"),
         ] {
-            assert_eq!(given.parse::<FeatureRecipe>().unwrap().to_string(), written);
-            assert_eq!(written.parse::<FeatureRecipe>(), given.parse::<FeatureRecipe>());
+            assert_eq!(text.parse::<FeatureRecipe>().unwrap().to_string(), written);
+            assert_eq!(written.parse::<FeatureRecipe>(), text.parse::<FeatureRecipe>());
         }
         let recipe: VectorRecipe = "weighted components:5 damping:0.5 stop-words:ja".parse().unwrap();
         assert_eq!((recipe.dims, recipe.damping, recipe.depth), (5, 0.5, 5));
@@ -76,12 +76,12 @@ mod tests {
 
     #[test]
     fn invalid_part_of_a_recipe_is_named() {
-        for wrong in ["phrases", "phrases:0", "phrases:17", "idf:1", "stemming:english", "weights:most", "heavy"] {
-            let error = wrong.parse::<FeatureRecipe>().unwrap_err();
-            assert!(error.starts_with(&format!("{wrong:?} is not part of a recipe")), "{error}");
+        for malformed in ["phrases", "phrases:0", "phrases:17", "idf:1", "stemming:english", "weights:most", "heavy"] {
+            let error = malformed.parse::<FeatureRecipe>().unwrap_err();
+            assert!(error.starts_with(&format!("{malformed:?} is not part of a recipe")), "{error}");
         }
-        for wrong in ["components:0", "components:65", "damping:1.5", "depth:9", "children:none", "stop-words:xx"] {
-            assert!(wrong.parse::<VectorRecipe>().is_err(), "{wrong}");
+        for malformed in ["components:0", "components:65", "damping:1.5", "depth:9", "children:none", "stop-words:xx"] {
+            assert!(malformed.parse::<VectorRecipe>().is_err(), "{malformed}");
         }
     }
 }

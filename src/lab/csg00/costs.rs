@@ -18,7 +18,7 @@ fn published(by: ComparisonUnit) -> Option<(f64, f64)> {
 }
 
 /// The row "Compute fingerprints", which is the same in all columns.
-const READING: (&str, f64) = ("compute fingerprints", 44.0 * 3600.0);
+const READING_ROW: (&str, f64) = ("compute fingerprints", 44.0 * 3600.0);
 
 /// Reproduces Table 1, from a run or from synthetic tables.
 pub(super) fn table_1(options: &Options) -> Result<Vec<FigureRow>> {
@@ -38,7 +38,7 @@ pub(super) fn table_1(options: &Options) -> Result<Vec<FigureRow>> {
         let seconds = |stage: &str| run.manifest.seconds.get(stage).copied().unwrap_or(0.0);
         // The stage "2 find" of a run also includes the time of its collections.
         push(run.by(), pages, run.summary.overlap.tuples as f64 * a_row, seconds("2 find"));
-        rows.push(row_against_published(READING.0, seconds("1 read"), READING.1 * pages / PAGES, "s"));
+        rows.push(row_against_published(READING_ROW.0, seconds("1 read"), READING_ROW.1 * pages / PAGES, "s"));
         rows.push(figure("pages", pages, "pages"));
         return Ok(rows);
     }
@@ -53,7 +53,7 @@ pub(super) fn table_1(options: &Options) -> Result<Vec<FigureRow>> {
         push(by, pages, found.rows as f64 * 8.0, found.seconds.iter().sum());
     }
     // A synthetic table has no pages to read.
-    rows.push(not_ours(READING.0, READING.1 * pages / PAGES, "s"));
+    rows.push(not_ours(READING_ROW.0, READING_ROW.1 * pages / PAGES, "s"));
     rows.push(figure("pages", pages, "pages"));
     Ok(rows)
 }

@@ -5,11 +5,11 @@ use webtwin_core::signatures::collide::{Points, collisions};
 use webtwin_core::signatures::{distance, parts};
 
 /// Number of tolerances per decade of the grid.
-const A_DECADE: i32 = 8;
+const TOLERANCES_PER_DECADE: i32 = 8;
 
 /// Maximum number of pairs examined per true pair. Looser tolerances give too many pairs to be of
 /// interest.
-const PAIRS_A_TRUE_ONE: u64 = 50;
+const PAIRS_PER_TRUE_PAIR: u64 = 50;
 
 /// A page with its signatures and its name.
 pub(super) struct Page {
@@ -68,8 +68,10 @@ impl Curves {
     /// One join for each D, of which all but the last only count. Memory of one byte per page and
     /// D.
     pub(super) fn new(pages: &[Page], dims: usize) -> Curves {
-        let tolerances: Vec<f64> =
-            (0..=10 * A_DECADE).rev().map(|step| 10f64.powf(f64::from(-step) / f64::from(A_DECADE))).collect();
+        let tolerances: Vec<f64> = (0..=10 * TOLERANCES_PER_DECADE)
+            .rev()
+            .map(|step| 10f64.powf(f64::from(-step) / f64::from(TOLERANCES_PER_DECADE)))
+            .collect();
         let bounds: Vec<u64> = tolerances.iter().map(|&tolerance| parts(tolerance)).collect();
         let step = |distance: u64| bounds.partition_point(|&bound| bound <= distance);
         let steps = tolerances.len();
@@ -82,7 +84,7 @@ impl Curves {
         let has_replica: Vec<bool> =
             pages.iter().map(|page| page.name.is_some_and(|name| replicas[&name] > 1)).collect();
 
-        let most = PAIRS_A_TRUE_ONE * true_pairs.max(1000);
+        let most = PAIRS_PER_TRUE_PAIR * true_pairs.max(1000);
         let count = |bound: u64| {
             let mut pairs = 0;
             collisions(&points, points.len(), &vec![bound; dims], |block| pairs += block.count());
@@ -97,7 +99,7 @@ impl Curves {
         let mut pairs = vec![[0u64; 2]; looked * (steps + 1)];
         let mut returned = vec![u8::MAX; looked * pages.len()];
         collisions(&points, points.len(), &vec![bounds[looked - 1]; dims], |block| {
-            block.each(|x, y| {
+            block.for_each_pair(|x, y| {
                 let (x, y) = (x as usize, y as usize);
                 let (one, other) = (&pages[x], &pages[y]);
                 let rp = step(distance(&one.point[..dims], &other.point[..dims]));

@@ -23,7 +23,7 @@ use webtwin_results::compared;
 const PUBLISHED: (f64, f64) = (0.90, 0.93);
 
 /// Number of grid steps between the values of D in the figure.
-const APART: usize = 4;
+const GRID_STEPS: usize = 4;
 
 /// Reproduces Figure 1.
 pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
@@ -35,7 +35,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let alone = curves.best(|cell| cell.pairs, true);
     let both = curves.best(|cell| cell.pairs, false);
     let at = |(d, c): (usize, usize)| &curves.cells[d][c];
-    let drawn = [both.0.saturating_sub(APART), both.0, (both.0 + APART).min(curves.cells.len() - 1)];
+    let drawn = [both.0.saturating_sub(GRID_STEPS), both.0, (both.0 + GRID_STEPS).min(curves.cells.len() - 1)];
     draw_curves(options, &curves, drawn)?;
 
     let tolerance = |step: usize| curves.tolerances[step];

@@ -52,7 +52,7 @@ struct Planted {
     connected_clusters: u64,
     disconnected_clusters: u64,
     /// Number of documents in the connected part, per thousand of the third and later documents of
-    /// a divided cluster of up to [`LARGE`] documents.
+    /// a divided cluster of up to [`LARGE_CLUSTER`] documents.
     connected_members: u64,
     connected_unique: u64,
     /// Number of near-duplicates at 90, 70 and 50 %, each without the previous ones.
@@ -107,11 +107,11 @@ impl Year {
 
 /// Number of clusters with up to this many documents, per thousand. Larger clusters follow the
 /// power law.
-const SMALL: [(u32, u64); 9] =
+const SMALL_CLUSTERS: [(u32, u64); 9] =
     [(2, 630), (3, 797), (4, 867), (5, 903), (6, 924), (7, 937), (8, 946), (9, 952), (10, 957)];
 
 /// Size above which a cluster is always divided.
-const LARGE: u32 = 100;
+const LARGE_CLUSTER: u32 = 100;
 
 /// Number of documents in the connected part, per thousand of the third and later documents of such
 /// a cluster.
@@ -119,7 +119,7 @@ const CONNECTED_OF_LARGE: u64 = 120;
 
 /// Frequency with which clusters are divided, in thousandths of the mean: for clusters of two
 /// documents, and for larger ones.
-const DIVIDED: [u64; 2] = [800, 1340];
+const DIVISION_FREQUENCY: [u64; 2] = [800, 1340];
 
 /// Number of pages of an island.
 const ISLAND: u32 = 12;
@@ -219,11 +219,11 @@ impl SyntheticCollection {
         let Some(&[first, end]) = self.cluster_of(slot) else { return lot(2, slot) < planted.connected_unique };
         let size = end - first;
         let whole = planted.connected_clusters + planted.disconnected_clusters;
-        let divided = (1000 - whole) * DIVIDED[usize::from(size > 2)] / 1000;
-        if size <= LARGE && lot(2, first) >= divided {
+        let divided = (1000 - whole) * DIVISION_FREQUENCY[usize::from(size > 2)] / 1000;
+        if size <= LARGE_CLUSTER && lot(2, first) >= divided {
             return lot(8, first) * whole < planted.connected_clusters * 1000;
         }
-        let members = if size > LARGE { CONNECTED_OF_LARGE } else { planted.connected_members };
+        let members = if size > LARGE_CLUSTER { CONNECTED_OF_LARGE } else { planted.connected_members };
         match slot - first {
             0 => true,
             1 => false,
@@ -333,7 +333,7 @@ fn sizes(planted: &Planted, documents: u64) -> Vec<u32> {
     let clusters = of(planted.clusters, documents);
     let giants: Vec<u32> = planted.giants.iter().map(|&share| of(share, documents) as u32).collect();
     let mut small: Vec<u32> = Vec::new();
-    for (size, share) in SMALL {
+    for (size, share) in SMALL_CLUSTERS {
         small.resize((clusters * share / 1000) as usize, size);
     }
     let of_others: u64 = giants.iter().chain(&small).map(|&size| u64::from(size)).sum();
@@ -408,7 +408,7 @@ mod tests {
             }
             let (forwards, backwards) = (WebGraph::new(20_000, &all, false), WebGraph::new(20_000, &all, true));
             let core = forwards.core();
-            let reached = forwards.reached(core.iter().copied());
+            let reached = forwards.reachable_from(core.iter().copied());
             assert!(Page::first(20_000).all(|document| reached.contains(document) == collection.is_reached(document)));
             let share = reached.count() as f64 / 2e4;
             assert!((share - connected).abs() < 0.015, "{year:?}: {share}");

@@ -58,7 +58,7 @@ const POPULAR: [Collections; 5] = [
 ];
 
 /// Minimum number of pages of a graph that contains these five.
-const LARGE: u32 = 4_000_000;
+const MIN_LARGE_PAGES: u32 = 4_000_000;
 
 /// Number of pages per host without collections.
 const SITE: u32 = 12;
@@ -90,8 +90,8 @@ impl LinkGraph {
     pub fn new(pages: u32, seed: u64) -> LinkGraph {
         // The five collections replace the last slots, which are those of single pages.
         let five: u32 = POPULAR.iter().map(|class| class.cardinality * class.size).sum();
-        let mut popular = vec![if pages < LARGE { pages } else { pages - five }];
-        if pages >= LARGE {
+        let mut popular = vec![if pages < MIN_LARGE_PAGES { pages } else { pages - five }];
+        if pages >= MIN_LARGE_PAGES {
             for class in POPULAR {
                 popular.push(popular[popular.len() - 1] + class.cardinality * class.size);
             }
@@ -228,9 +228,9 @@ mod tests {
     /// \[CSG00\] Table 2.
     #[test]
     fn a_large_graph_has_the_five_popular_collections() {
-        let graph = LinkGraph::new(LARGE, 1);
+        let graph = LinkGraph::new(MIN_LARGE_PAGES, 1);
         let mut pages: BTreeMap<u32, u32> = BTreeMap::new();
-        Page::first(LARGE as usize).for_each(|doc| *pages.entry(graph.cardinality(doc)).or_default() += 1);
+        Page::first(MIN_LARGE_PAGES as usize).for_each(|doc| *pages.entry(graph.cardinality(doc)).or_default() += 1);
         for (cardinality, size) in [(360, 1052), (143, 1359), (125, 115), (59, 552), (49, 498)] {
             assert_eq!(pages[&cardinality], cardinality * size);
         }

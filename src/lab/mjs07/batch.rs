@@ -18,7 +18,7 @@ use webtwin_storage::location::Location;
 const CHUNK_BITS: u32 = 54;
 
 /// Number of queries that are planted within 0 to 5 flips of a fingerprint.
-const PLANTED: usize = QUERIES / 100;
+const PLANTED_QUERIES: usize = QUERIES / 100;
 
 /// Makes F and Q, runs the batch job, and checks the planted pairs.
 pub(super) fn run(options: &Options, place: &LabProcess) -> Result<Vec<FigureRow>> {
@@ -94,7 +94,7 @@ fn write(net: &mut Net<'_>, rows: usize, f: &Location, q: &Location) -> Result<(
         let bytes = chunk(64, Coder::EliasFano, "even", &fingerprints, None)?;
         let entry = ChunkEntry::new(format!("part-{number:05}.fp"), &fingerprints, &[&bytes]);
         f.join(&entry.name)?.put(&bytes)?;
-        let planted = (number * PLANTED / chunks..(number + 1) * PLANTED / chunks).map(|plant| {
+        let planted = (number * PLANTED_QUERIES / chunks..(number + 1) * PLANTED_QUERIES / chunks).map(|plant| {
             let random = splitmix64(plant as u64 ^ 0xf1a7);
             let at = random as usize % count;
             let flips = (0..plant as u64 % 6).fold(0, |flips, flip| flips ^ 1 << (splitmix64(random ^ flip) & 63));

@@ -19,7 +19,7 @@ const PASSES: usize = 3;
 
 /// Memory in bytes per fingerprint with which a build writes most rows to disk and reads them
 /// again.
-const LITTLE: u64 = 8;
+const LITTLE_MEMORY: u64 = 8;
 
 /// Resources that a pass used.
 struct Took {
@@ -43,7 +43,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
         job.effort.memory_bytes = memory_bytes;
         job
     };
-    let kinds = [(1, job(0)), (2, job(0)), (2, job((160 << 20) + LITTLE * rows))];
+    let kinds = [(1, job(0)), (2, job(0)), (2, job((160 << 20) + LITTLE_MEMORY * rows))];
     let mut took = [const { Vec::new() }; 3];
     let mut first: Option<FingerprintManifest> = None;
     // The kinds take turns, so that a change of the load of the machine affects all of them.

@@ -26,7 +26,7 @@ const PASSES: usize = 5;
 
 /// Number of fingerprints that are compared with all queries one by one, to measure the cost of
 /// brute force.
-const BRUTE: usize = 4096;
+const BRUTE_FORCE_FINGERPRINTS: usize = 4096;
 
 /// Number of queries that fit into a first-level cache.
 const CACHED: usize = 2048;
@@ -34,16 +34,16 @@ const CACHED: usize = 2048;
 /// Number of queries near a fingerprint of the chunk. If 10,000 of a million queries are near
 /// something in F, ten are near something in one of its 1024 chunks. This number is larger, so that
 /// there is something to find.
-const NEAR: u64 = 100;
+const NEAR_QUERIES: u64 = 100;
 
 /// Returns a chunk as dense as in a set of 2^33 fingerprints, and queries from the whole value
-/// range, with [`NEAR`] of them within 0 to 5 flips of a fingerprint.
+/// range, with [`NEAR_QUERIES`] of them within 0 to 5 flips of a fingerprint.
 fn input(options: &Options) -> (Vec<u64>, Vec<u64>) {
     let count = options.scale as usize;
     let fingerprints = fingerprints::even(count, 54.min(31 + options.scale.max(2).ilog2()), 1);
     let query = |at: u64| {
         let random = splitmix64(at ^ 0x51);
-        if at >= NEAR || fingerprints.is_empty() {
+        if at >= NEAR_QUERIES || fingerprints.is_empty() {
             return random;
         }
         let near = fingerprints[random as usize % fingerprints.len()];
@@ -119,7 +119,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
         by_the_clock.push(2.0 * alone / together);
     }
     let (one, two) = (median(one), median(two));
-    let some = &fingerprints[..BRUTE.min(fingerprints.len())];
+    let some = &fingerprints[..BRUTE_FORCE_FINGERPRINTS.min(fingerprints.len())];
     let mut found = Vec::new();
     let (took, ()) = core_seconds(|| {
         for queries in queries.chunks(CACHED) {

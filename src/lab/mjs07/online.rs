@@ -15,13 +15,13 @@ use webtwin_storage::location::Location;
 use webtwin_storage::mapped::Residence;
 
 /// Number of queries that are timed.
-const TIMED: usize = 40_000;
+const TIMED_QUERIES: usize = 40_000;
 
 /// Measures online queries, and checks a sample against brute force.
 pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let count = options.scale as usize;
     let existing = fingerprints::even(count, 64, 1);
-    let queries = fingerprints::queries(&existing, TIMED, 2);
+    let queries = fingerprints::queries(&existing, TIMED_QUERIES, 2);
     // Every other query is an existing fingerprint with 0 to 6 flips, so there are pairs to find.
     let tables = if count > 50_000_000 { 5 } else { 6 };
     let blocks = block_designs(K).into_iter().find(|blocks| blocks.keys.len() >= tables);

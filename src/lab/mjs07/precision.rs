@@ -22,7 +22,7 @@ const LARGEST_K: usize = 10;
 
 /// Published value at k = 3: "Choosing k = 3 is reasonable because both precision and recall are
 /// near 0.75."
-const NEAR: f64 = 0.75;
+const PUBLISHED_AT_3: f64 = 0.75;
 
 /// Counts of pairs by their distance in bits.
 #[derive(Debug, Default)]
@@ -114,7 +114,7 @@ pub(super) fn figure_1(options: &Options) -> Result<Vec<FigureRow>> {
         ("recall, all pairs".to_string(), curve(&|k| counts.among_all(k).1)),
         ("precision, equally many at each distance".to_string(), curve(&|k| counts.among_equally_many(k).0)),
         ("recall, equally many at each distance".to_string(), curve(&|k| counts.among_equally_many(k).1)),
-        ("the paper's \"near 0.75\" at k = 3".to_string(), vec![(3.0, NEAR)]),
+        ("the paper's \"near 0.75\" at k = 3".to_string(), vec![(3.0, PUBLISHED_AT_3)]),
     ];
     let title = "Pairs within k bits (MJS07 Figure 1)";
     put(
@@ -137,7 +137,7 @@ pub(super) fn figure_1(options: &Options) -> Result<Vec<FigureRow>> {
             for (what, ours) in [("precision", precision), ("recall", recall)] {
                 let what = format!("{among}, k = {k}: {what}");
                 out.push(if k == 3 {
-                    row_against_published(&what, ours, NEAR, "share")
+                    row_against_published(&what, ours, PUBLISHED_AT_3, "share")
                 } else {
                     figure(&what, ours, "share")
                 });

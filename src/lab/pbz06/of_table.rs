@@ -67,15 +67,15 @@ pub(super) fn of_table(collection: &Arc<SyntheticCollection>, job: &Job, workers
 }
 
 fn compared_with_truth(collection: &SyntheticCollection, found: &StudyFindings) -> Result<()> {
-    let mut smallest = vec![Page::NONE; found.same.len()];
-    for (document, &same) in Page::first(found.same.len()).zip(found.same.iter()) {
+    let mut smallest = vec![Page::NONE; found.same_multiset.len()];
+    for (document, &same) in Page::first(found.same_multiset.len()).zip(found.same_multiset.iter()) {
         let planted = &mut smallest[collection.cluster(document) as usize];
         *planted = document.min(*planted);
         if *planted != same {
             let (document, same, planted) = (document.0, same.0, planted.0);
             return Err(Error::Invariant(format!("document {document} is with {same}, not with {planted}")));
         }
-        if found.web.reached.contains(document) != collection.is_reached(document) {
+        if found.web.reachable.contains(document) != collection.is_reached(document) {
             return Err(Error::Invariant(format!("document {} is in the wrong part", document.0)));
         }
     }

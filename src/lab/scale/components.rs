@@ -17,7 +17,7 @@ use webtwin_engine::{ClusterLayout, Net, run as run_on};
 const STRIPES: usize = 1024;
 
 /// Number of bytes in flight between two workers.
-const ON_THE_WAY: u64 = 40 << 20;
+const TRANSIT_BYTES: u64 = 40 << 20;
 
 /// Measures trivial clusters, and checks them against the planted ones.
 pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
@@ -47,7 +47,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let held = peak_memory_bytes().saturating_sub(held_before);
     let labels = labels?.swap_remove(0);
     compare_with_truth(&labels, &table)?;
-    let a_page = held.saturating_sub(ON_THE_WAY) as f64 / f64::from(pages);
+    let a_page = held.saturating_sub(TRANSIT_BYTES) as f64 / f64::from(pages);
     let clusters = Page::first(labels.len()).filter(|&page| labels[page] == page).count();
     let mut rows = vec![
         figure("trivial clusters, with the making of pairs", all, "s").at_most(scaled(options.scale, 20.0)),

@@ -22,11 +22,11 @@ use webtwin_engine::{ClusterLayout, Net, run as run_on};
 use webtwin_job::{ClusterSettings, Job, MergeCondition};
 
 /// Number of bytes that a process needs for any number of pages.
-const WHATEVER: u64 = 256 << 20;
+const FIXED_BYTES: u64 = 256 << 20;
 
 /// Part of the 4 GiB, in GiB, for links and edges on their way to the owners of clusters and
 /// components. The rest is for data that cannot be spilled, 40 bytes per page and 4 per link.
-const FOR_SHARES: f64 = 1.25;
+const PARTITION_GIB: f64 = 1.25;
 
 const GIB: f64 = (1u64 << 30) as f64;
 
@@ -67,8 +67,8 @@ fn under(merge: MergeCondition, options: &Options) -> Result<Vec<FigureRow>> {
     let settings = ClusterSettings { merge, ..Job::default().clusters };
     let graph = Arc::new(LinkGraph::new(pages, 1));
     let (making, web) = seconds(|| Arc::new(Web::of(&graph, options.workers)));
-    let allowed = WHATEVER as f64 + scaled(options.scale, 4.0 * GIB - WHATEVER as f64);
-    let memory_bytes = scaled(options.scale, FOR_SHARES * GIB) as u64;
+    let allowed = FIXED_BYTES as f64 + scaled(options.scale, 4.0 * GIB - FIXED_BYTES as f64);
+    let memory_bytes = scaled(options.scale, PARTITION_GIB * GIB) as u64;
     let pool = pool(memory_bytes, options.workers, &options.work);
     let truth = Planted::of(&graph);
     // The peak must not include memory that only the making of the graph needed.
@@ -123,7 +123,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &ClusterSettin
         begun = Instant::now();
     };
     let Web { directory, labels, sizes } = web;
-    let from_elsewhere = links::from_elsewhere(net, &out)?;
+    let from_elsewhere = links::count_incoming(net, &out)?;
     stage("links from elsewhere");
 
     let clusters = TrivialClusters { labels, sizes };
@@ -132,7 +132,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &ClusterSettin
     let edges: Vec<(ClusterId, ClusterId)> = match settings.merge {
         MergeCondition::Tolerant => Vec::new(),
         merge => {
-            let rows = rows.all()?;
+            let rows = rows.all_rows()?;
             rows.iter().filter(|row| may_merge(row, merge)).map(|row| (row.src_cluster, row.dst_cluster)).collect()
         }
     };

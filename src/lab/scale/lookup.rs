@@ -25,7 +25,7 @@ const ROWS: usize = 1 << 16;
 const SITE: u64 = 200;
 
 /// Number of queried URLs, and number of URLs in a batch.
-const ASKED: u64 = 1_000_000;
+const QUERIED_URLS: u64 = 1_000_000;
 const BATCH: u64 = 1000;
 
 /// Target rate of URLs per second on one core. A server must reach 400,000 with `POST
@@ -60,7 +60,7 @@ pub(super) fn look_ups(options: &Options) -> Result<Vec<FigureRow>> {
     let peak = peak_memory_bytes() as f64 / 1e9;
     let (opening, opened) = seconds(|| LookupIndex::open(&index));
     let opened = opened?;
-    let batches: Vec<String> = (0..ASKED / BATCH)
+    let batches: Vec<String> = (0..QUERIED_URLS / BATCH)
         .map(|batch| {
             let asked = |at: u64| splitmix64(batch * BATCH + at) % (2 * pages);
             (0..BATCH).map(|at| url(asked(at), pages) + "\n").collect()
@@ -75,7 +75,7 @@ pub(super) fn look_ups(options: &Options) -> Result<Vec<FigureRow>> {
                 answer_lines(&mut asker, lines, LineForm::default(), &mut answers).map(drop)
             })
         });
-        done.map(|()| ASKED as f64 / took)
+        done.map(|()| QUERIED_URLS as f64 / took)
     };
     // The first pass reads the mapped files, and checks them.
     let first = pass()?;

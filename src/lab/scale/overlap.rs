@@ -11,12 +11,12 @@ use webtwin_base::error::{Error, Result};
 const ROUNDS: usize = 3;
 
 /// Number of bytes that a process needs for any number of pages: data in flight, and open blocks.
-const WHATEVER: u64 = 256 << 20;
+const FIXED_BYTES: u64 = 256 << 20;
 
 /// Returns the memory budget of a scaled run, in bytes: the constant part, and a part of the rest
 /// of `full_bytes` in proportion to the pages.
 fn memory_for(pages: u64, full_bytes: u64) -> u64 {
-    WHATEVER + (u128::from(full_bytes - WHATEVER) * u128::from(pages) / u128::from(PAGES)) as u64
+    FIXED_BYTES + (u128::from(full_bytes - FIXED_BYTES) * u128::from(pages) / u128::from(PAGES)) as u64
 }
 
 fn measure(options: &Options, pages: u64, chunking: Chunking, workers: usize, memory_bytes: u64) -> Result<Measured> {

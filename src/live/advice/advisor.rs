@@ -19,7 +19,7 @@ const MAX_INSPECTED: usize = 1 << 10;
 
 /// Minimum resemblance, boilerplate included, of copies at one place of mirrors, in units of
 /// 1/10,000.
-const IN_ONE_PLACE: u64 = 4_000;
+const MIN_RESEMBLANCE_IN_PLACE: u64 = 4_000;
 
 /// Sources of advice, and all advice so far.
 #[derive(Debug, Default)]
@@ -93,7 +93,7 @@ fn read_again(log: &Log, pages: &mut LivePages, [ours, theirs]: &[String; 2]) ->
         let Some(other) = pages.by_place(place(theirs, rest)) else { continue };
         if pages.cluster(page) != pages.cluster(other) {
             let samples = [sample_of(log, pages, page)?, sample_of(log, pages, other)?];
-            if resemblance(&samples[0], &samples[1]) >= IN_ONE_PLACE {
+            if resemblance(&samples[0], &samples[1]) >= MIN_RESEMBLANCE_IN_PLACE {
                 pages.join(page, other);
             }
         }

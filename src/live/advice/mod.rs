@@ -119,10 +119,11 @@ impl AdviceEvidence {
     }
 
     /// Counts a page that was fetched after the advice was given. All counts are halved whenever
-    /// there are [`RECENT`] pages, so that advice that was right once can turn out to be wrong.
+    /// there are [`HALVING_PAGES`] pages, so that advice that was right once can turn out to be
+    /// wrong.
     pub(crate) fn add_recent(&mut self, is_match: bool) {
         self.add(is_match);
-        if self.matched + self.differing >= RECENT {
+        if self.matched + self.differing >= HALVING_PAGES {
             *self = AdviceEvidence { matched: self.matched / 2, differing: self.differing / 2 };
         }
     }
@@ -142,16 +143,16 @@ impl AdviceEvidence {
     /// Returns true if significantly many pages contradict the advice: the lower bound of their
     /// fraction is above 0.39.
     pub fn is_contrary(&self) -> bool {
-        lower_bound(self.matched, self.matched + self.differing) > CONTRARY
+        lower_bound(self.matched, self.matched + self.differing) > MAX_CONTRADICTING
     }
 }
 
 /// Number of pages at which the evidence is halved.
-const RECENT: u64 = 32;
+const HALVING_PAGES: u64 = 32;
 
 /// Lower bound of the fraction of contradicting pages above which advice is withdrawn, in units of
 /// 1/10,000. With four contradicting pages of four, the bound is 0.398.
-const CONTRARY: u32 = 3_900;
+const MAX_CONTRADICTING: u32 = 3_900;
 
 /// Returns true if the URL at a place is a probe: it is fetched regardless of advice, so that wrong
 /// advice is discovered.
@@ -168,6 +169,6 @@ mod tests {
         let evidence = |matched, differing| AdviceEvidence { matched, differing };
         assert!(!evidence(0, 3).is_contrary() && evidence(0, 4).is_contrary());
         assert!(!evidence(10, 10).is_contrary() && !evidence(0, 0).is_contrary());
-        assert!(evidence(12, 0).bound() >= mirrors::LEAST_BOUND && evidence(10, 0).bound() < mirrors::LEAST_BOUND);
+        assert!(evidence(12, 0).bound() >= mirrors::MIN_BOUND && evidence(10, 0).bound() < mirrors::MIN_BOUND);
     }
 }

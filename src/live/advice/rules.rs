@@ -19,11 +19,11 @@ use webtwin_core::url_rules::rows::RuleRow;
 use webtwin_core::url_rules::rules::{Rule, Rules};
 
 /// Minimum number of copies within a domain from which rules are learned.
-const LEAST_COPIES: u64 = 24;
+const MIN_COPIES: u64 = 24;
 
 /// Approximate maximum number of pages of a domain that rules are learned from. A larger domain is
 /// reduced to a sample of its clusters.
-const MOST_PAGES: usize = 20_000;
+const MAX_PAGES: usize = 20_000;
 
 /// A domain, and the rules that were learned for it.
 type Learned = (Box<str>, Vec<RuleRow>);
@@ -60,7 +60,7 @@ impl DomainRules {
         let of = self.domains.get_mut(domain).expect("it was put there");
         of.pages.push(page);
         of.copies += u64::from(is_copy);
-        if !of.is_waiting && of.copies >= LEAST_COPIES && of.copies >= of.learned_at * 5 / 4 {
+        if !of.is_waiting && of.copies >= MIN_COPIES && of.copies >= of.learned_at * 5 / 4 {
             of.is_waiting = true;
             self.waiting.push(domain.into());
         }
@@ -91,7 +91,7 @@ impl DomainRules {
             (of.is_waiting, of.learned_at) = (false, of.copies);
             // The sample has all pages of a cluster or none of them, because rules follow from
             // pairs of copies.
-            let parts = of.pages.len().div_ceil(MOST_PAGES) as u64;
+            let parts = of.pages.len().div_ceil(MAX_PAGES) as u64;
             let pages = of.pages.iter().map(|&number| page(number));
             let pages: Vec<(LogPosition, u32)> =
                 pages.filter(|(_, cluster)| splitmix64(u64::from(*cluster)).is_multiple_of(parts)).collect();

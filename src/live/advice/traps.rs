@@ -3,7 +3,7 @@
 //! A calendar has a page for every future month, a shop has a page for every order of a list, and
 //! some servers send a page for every possible URL. For each folder, pages are counted, and among
 //! them the idle ones: copies of a page of the same host, and pages that state that there is
-//! nothing. A folder with [`LEAST_IDLE`] idle pages and few others is a trap. Pages of a trap that
+//! nothing. A folder with [`MIN_IDLE`] idle pages and few others is a trap. Pages of a trap that
 //! are still fetched are counted as evidence.
 
 use std::collections::{HashMap, HashSet};
@@ -14,10 +14,10 @@ use super::place::folders;
 use super::{Advice, AdviceEvidence, AdvisedAction, CopyGroupKind};
 
 /// Minimum number of idle pages of a trap.
-const LEAST_IDLE: u64 = 50;
+const MIN_IDLE: u64 = 50;
 
 /// Minimum lower bound of the fraction of idle pages of a trap, in units of 1/10,000.
-const LEAST_BOUND: u32 = 9_000;
+const MIN_BOUND: u32 = 9_000;
 
 /// Counts of the pages of a folder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl Traps {
         // folders below it.
         let is_trap = |folder: &&str| {
             let count = counts.count(folder);
-            count.idle >= LEAST_IDLE && count.evidence().bound() >= LEAST_BOUND && !self.withdrawn.contains(*folder)
+            count.idle >= MIN_IDLE && count.evidence().bound() >= MIN_BOUND && !self.withdrawn.contains(*folder)
         };
         let folder = if is_idle { folders(url).find(is_trap)? } else { return None };
         let count = counts.count(folder);

@@ -10,7 +10,7 @@ use webtwin_base::ids::splitmix64;
 const BLOCK_WORDS: usize = 8;
 
 /// Number of bits of a filter for each key.
-const BITS_A_KEY: u64 = 8;
+const BITS_PER_KEY: u64 = 8;
 
 /// Number of bits that are set for a key.
 const BITS_SET: u32 = 5;
@@ -24,7 +24,7 @@ pub(super) struct Filter {
 impl Filter {
     /// Creates an empty filter for the given number of keys.
     pub(super) fn for_keys(keys: u64) -> Filter {
-        let blocks = (keys * BITS_A_KEY).div_ceil(64 * BLOCK_WORDS as u64).max(1);
+        let blocks = (keys * BITS_PER_KEY).div_ceil(64 * BLOCK_WORDS as u64).max(1);
         Filter { words: vec![0; blocks as usize * BLOCK_WORDS] }
     }
 

@@ -31,10 +31,10 @@ use webtwin_base::threads;
 
 /// Bytes of a posting in memory: in the table, in the hash table of its chunk, and in the sorted
 /// copy of a frozen table.
-pub(crate) const A_POSTING: u64 = 40;
+pub(crate) const POSTING_BYTES: u64 = 40;
 
 /// Number of runs of similar size that are merged.
-const FAN: usize = 4;
+const FAN_IN: usize = 4;
 
 /// Postings of all chunks.
 #[derive(Debug)]
@@ -166,8 +166,8 @@ impl ChunkPostings {
 
     /// Returns the last neighbouring runs of similar size, if there are enough of them.
     fn to_merge(&self) -> Option<Range<usize>> {
-        let tier = |run: &Arc<PostingsFile>| (run.len() / self.full.max(1) as u64).max(1).ilog(FAN as u64);
-        (FAN..=self.runs.len()).rev().map(|end| end - FAN..end).find(|range| {
+        let tier = |run: &Arc<PostingsFile>| (run.len() / self.full.max(1) as u64).max(1).ilog(FAN_IN as u64);
+        (FAN_IN..=self.runs.len()).rev().map(|end| end - FAN_IN..end).find(|range| {
             let of = &self.runs[range.clone()];
             let largest = of.iter().map(tier).max().expect("there are four");
             of.iter().all(|run| tier(run) == largest)
@@ -177,7 +177,7 @@ impl ChunkPostings {
     /// Returns the memory that the postings may take while a run is being written, in bytes; an
     /// estimate.
     pub(crate) fn bytes(&self) -> u64 {
-        let table = 2 * self.full as u64 * A_POSTING;
+        let table = 2 * self.full as u64 * POSTING_BYTES;
         self.runs.iter().map(|run| run.bytes()).sum::<u64>() + table
     }
 

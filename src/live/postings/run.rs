@@ -31,7 +31,7 @@ const MAGIC: u64 = 0x3130_6e75_725f_7477;
 /// Size of a block, in bytes.
 const BLOCK: usize = 4096;
 
-const POSTINGS_A_BLOCK: usize = 340;
+const POSTINGS_PER_BLOCK: usize = 340;
 
 /// Page number that pads the last block.
 const NO_PAGE: u32 = u32::MAX;
@@ -84,7 +84,7 @@ impl PostingsFile {
             }
             block.extend(hash.to_le_bytes());
             block.extend(page.to_le_bytes());
-            if block.len() == POSTINGS_A_BLOCK * 12 {
+            if block.len() == POSTINGS_PER_BLOCK * 12 {
                 end_block(&mut block, &mut to).map_err(failed)?;
             }
         }
@@ -147,7 +147,7 @@ impl PostingsFile {
 
     /// Returns an upper bound of the number of postings.
     pub(super) fn len(&self) -> u64 {
-        (self.firsts.len() * POSTINGS_A_BLOCK) as u64
+        (self.firsts.len() * POSTINGS_PER_BLOCK) as u64
     }
 
     /// Appends the pages that have a chunk to `pages`.
@@ -185,7 +185,7 @@ impl PostingsFile {
             let why = format!("damaged at byte {at}; remove the file while no server runs, and it is rebuilt");
             return Err(Error::input(name(), why));
         }
-        let postings = (0..POSTINGS_A_BLOCK).map(move |at| {
+        let postings = (0..POSTINGS_PER_BLOCK).map(move |at| {
             let (hash, page) = bytes[at * 12..at * 12 + 12].split_at(8);
             let hash = u64::from_le_bytes(hash.try_into().expect("eight bytes"));
             (hash, u32::from_le_bytes(page.try_into().expect("four bytes")))
@@ -215,7 +215,7 @@ impl PostingsFile {
 }
 
 fn end_block(block: &mut Vec<u8>, to: &mut impl Write) -> std::io::Result<()> {
-    while block.len() < POSTINGS_A_BLOCK * 12 {
+    while block.len() < POSTINGS_PER_BLOCK * 12 {
         block.extend(u64::MAX.to_le_bytes());
         block.extend(NO_PAGE.to_le_bytes());
     }

@@ -24,7 +24,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 const BEAT: Duration = Duration::from_secs(15);
 
 /// Maximum number of advice items in one answer.
-const MOST: usize = 1000;
+const MAX_ITEMS: usize = 1000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,7 +67,7 @@ pub(super) async fn advice(
     }
     let index = service.shared.index();
     let advice = index.advice(since);
-    let shown = &advice[..advice.len().min(MOST)];
+    let shown = &advice[..advice.len().min(MAX_ITEMS)];
     let last = shown.last().map_or(since, |advice| advice.sequence);
     Ok(in_json(&json!({ "advice": shown, "last": last })))
 }
@@ -85,7 +85,7 @@ fn events(service: Arc<Service>, place: Arc<ConnectionSlot>, since: u64) -> axum
         let (text, last) = {
             let index = service.shared.index();
             let advice = index.advice(since);
-            let advice = &advice[..advice.len().min(MOST)];
+            let advice = &advice[..advice.len().min(MAX_ITEMS)];
             match advice.last() {
                 Some(last) => (advice.iter().map(event).collect(), last.sequence),
                 None => (":\n\n".to_string(), since),

@@ -29,7 +29,7 @@ use webtwin_pages::record::Reason;
 use webtwin_pages::warc;
 
 /// Time between two polls.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Size of a piece in bytes, unless a record is longer.
 const PIECE: u64 = 8 << 20;
@@ -39,7 +39,7 @@ const HEAD: usize = 64 << 10;
 
 /// Maximum length of an incomplete record that is waited for, in bytes. A damaged length must not
 /// block a file forever.
-const LONGEST: u64 = 4 << 30;
+const MAX_RECORD_BYTES: u64 = 4 << 30;
 
 /// Number of bytes without a record that are skipped together.
 const GARBAGE: u64 = 1 << 20;
@@ -170,7 +170,7 @@ impl FollowedFiles {
                     }
                     return completed.map_or(Ok(()), Completed::end);
                 }
-                _ => sleep(LOOK),
+                _ => sleep(POLL_INTERVAL),
             }
         }
         Ok(())
@@ -393,7 +393,7 @@ impl<'f> Piece<'f> {
         let length = lines.filter_map(|line| line.split_once(':')).find_map(|(name, value)| {
             name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<u64>().ok())?
         });
-        Ok(length.is_some_and(|length| length <= LONGEST && offset + end as u64 + 4 + length > self.end))
+        Ok(length.is_some_and(|length| length <= MAX_RECORD_BYTES && offset + end as u64 + 4 + length > self.end))
     }
 }
 

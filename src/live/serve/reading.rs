@@ -13,7 +13,7 @@ use webtwin_pages::record::{ReadResult, Reason, RefusedRecord};
 use webtwin_pages::url::CanonicalUrl;
 
 /// HTTP statuses that mean that there is nothing at a URL.
-const NOTHING_THERE: std::ops::Range<u16> = 400..500;
+const NOT_FOUND_STATUSES: std::ops::Range<u16> = 400..500;
 
 /// Outcome of reading a record.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub(super) fn read(digester: &mut Digester, found: ReadResult) -> Result<ReadRec
 /// the refused record has the status and the URL.
 fn missing(refused: &RefusedRecord) -> Option<CanonicalUrl> {
     let (status, url) = refused.detail.split_once(' ').filter(|_| refused.reason == Reason::StatusNot2xx)?;
-    let is_missing = status.parse().is_ok_and(|status| NOTHING_THERE.contains(&status));
+    let is_missing = status.parse().is_ok_and(|status| NOT_FOUND_STATUSES.contains(&status));
     CanonicalUrl::parse(url).ok().filter(|_| is_missing)
 }
 

@@ -22,13 +22,13 @@ use webtwin_base::threads;
 use webtwin_pages::url::CanonicalUrl;
 
 /// Maximum number of batches that wait for the writer.
-const WAITING: usize = 64;
+const MAX_WAITING: usize = 64;
 
 /// Number of items from which a group is synced even if more batches wait.
 const GROUP: usize = 4096;
 
 /// Time without batches after which background work of the index is advanced.
-const IDLE: Duration = Duration::from_millis(200);
+const IDLE_TIME: Duration = Duration::from_millis(200);
 
 /// Time for waiting readers to take the lock.
 const PAUSE: Duration = Duration::from_micros(20);
@@ -96,7 +96,7 @@ impl BatchSender {
         let last = index.figures().advice;
         let (index, asking) = (RwLock::new(index), AtomicUsize::new(0));
         let shared = Arc::new(SharedIndex { index, asking, advice: watch::Sender::new(last) });
-        let (send, receive) = sync_channel(WAITING);
+        let (send, receive) = sync_channel(MAX_WAITING);
         let of_thread = Arc::clone(&shared);
         let thread = threads::start(move || {
             let done = write(&of_thread, &receive);
@@ -121,7 +121,7 @@ impl BatchSender {
 
 fn write(shared: &SharedIndex, receive: &Receiver<Batch>) -> Result<()> {
     loop {
-        let mut group = match receive.recv_timeout(IDLE) {
+        let mut group = match receive.recv_timeout(IDLE_TIME) {
             Ok(batch) => vec![batch],
             Err(RecvTimeoutError::Timeout) => Vec::new(),
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -157,7 +157,7 @@ fn write(shared: &SharedIndex, receive: &Receiver<Batch>) -> Result<()> {
                     let why = "the index cannot be written; see the log of the server, and send the records again";
                     let _ = reply.send(Err(why.into()));
                 }
-                sleep(IDLE);
+                sleep(IDLE_TIME);
             }
             Err(error) => return Err(error),
         }

@@ -14,7 +14,7 @@ use super::tokenizer::StartTag;
 use webtwin_base::ids::DocId;
 
 /// Maximum number of editions of a page. Later ones are ignored.
-const MOST: usize = 256;
+const MAX_EDITIONS: usize = 256;
 
 /// First part of a language tag: two or three letters in lower case, padded with zeros.
 pub(super) type Primary = [u8; 3];
@@ -32,7 +32,7 @@ impl Editions {
     /// Begins a page with the editions that its transport declares.
     pub(super) fn begin(&mut self, of_transport: impl Iterator<Item = (Primary, DocId)>) {
         self.named.clear();
-        self.named.extend(of_transport.take(MOST));
+        self.named.extend(of_transport.take(MAX_EDITIONS));
         self.of_transport = self.named.len();
     }
 
@@ -43,7 +43,7 @@ impl Editions {
 
     /// Adds an edition that the page declares.
     pub(super) fn add(&mut self, language: Primary, url: DocId) {
-        if self.named.len() < MOST {
+        if self.named.len() < MAX_EDITIONS {
             self.named.push((language, url));
         }
     }

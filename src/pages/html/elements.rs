@@ -75,41 +75,41 @@ pub(super) struct Element {
     pub attribute: &'static str,
 }
 
-const USUAL: Element =
+const USUAL_ELEMENT: Element =
     Element { gap: Gap::None, content: ElementContent::Data, role: ElementRole::Usual, attribute: "" };
-const BLOCK: Element = Element { gap: Gap::Paragraph, ..USUAL };
-const LINK: Element = Element { role: ElementRole::Link, attribute: "href", ..USUAL };
-const HIDDEN: Element = Element { content: ElementContent::Raw, role: ElementRole::Hidden, ..USUAL };
+const BLOCK: Element = Element { gap: Gap::Paragraph, ..USUAL_ELEMENT };
+const LINK: Element = Element { role: ElementRole::Link, attribute: "href", ..USUAL_ELEMENT };
+const HIDDEN: Element = Element { content: ElementContent::Raw, role: ElementRole::Hidden, ..USUAL_ELEMENT };
 const PREFORMATTED: Element = Element { role: ElementRole::Preformatted, ..BLOCK };
 
 /// Names with the same properties. The first row applies to all other names.
 static ELEMENTS: [(&str, Element); 23] = [
-    ("", USUAL),
-    ("td th rt", Element { gap: Gap::Space, ..USUAL }),
+    ("", USUAL_ELEMENT),
+    ("td th rt", Element { gap: Gap::Space, ..USUAL_ELEMENT }),
     (
         "li dt dd tr thead tbody tfoot option optgroup select legend summary noscript",
-        Element { gap: Gap::Line, ..USUAL },
+        Element { gap: Gap::Line, ..USUAL_ELEMENT },
     ),
     ("p div h1 h2 h3 h4 h5 h6 ul ol dl table hr blockquote section article aside header footer main nav form", BLOCK),
     ("html", Element { role: ElementRole::Root, attribute: "lang", ..BLOCK }),
     ("head body frameset hgroup search address center figure figcaption caption details dialog fieldset", BLOCK),
     ("dir menu", BLOCK),
-    ("br", Element { role: ElementRole::Break, ..USUAL }),
+    ("br", Element { role: ElementRole::Break, ..USUAL_ELEMENT }),
     ("pre listing", PREFORMATTED),
     ("textarea", Element { content: ElementContent::Escapable, ..PREFORMATTED }),
     ("xmp", Element { content: ElementContent::Raw, ..PREFORMATTED }),
     ("plaintext", Element { content: ElementContent::Plain, ..PREFORMATTED }),
-    ("title", Element { content: ElementContent::Escapable, role: ElementRole::Title, ..USUAL }),
+    ("title", Element { content: ElementContent::Escapable, role: ElementRole::Title, ..USUAL_ELEMENT }),
     ("script", Element { content: ElementContent::Script, ..HIDDEN }),
     ("style noembed noframes", HIDDEN),
     ("iframe", Element { attribute: "src", ..HIDDEN }),
     ("frame", Element { attribute: "src", ..LINK }),
     ("a area", LINK),
     ("base", Element { role: ElementRole::Base, ..LINK }),
-    ("meta", Element { role: ElementRole::Meta, attribute: "content", ..USUAL }),
+    ("meta", Element { role: ElementRole::Meta, attribute: "content", ..USUAL_ELEMENT }),
     ("link", Element { role: ElementRole::Relation, ..LINK }),
-    ("template", Element { role: ElementRole::Template, ..USUAL }),
-    ("svg math", Element { role: ElementRole::Foreign, ..USUAL }),
+    ("template", Element { role: ElementRole::Template, ..USUAL_ELEMENT }),
+    ("svg math", Element { role: ElementRole::Foreign, ..USUAL_ELEMENT }),
 ];
 
 /// Tag name, packed into an integer while it is read: the lower-case bytes of its last 16
@@ -199,7 +199,7 @@ mod tests {
         for name in
             ["", "b", "h7", "hr2", "scripts", "x-script", "blockquot", "a\0", "\0", "custom-element-of-a-long-name"]
         {
-            assert_eq!(element(name), &USUAL, "{name}");
+            assert_eq!(element(name), &USUAL_ELEMENT, "{name}");
         }
     }
 }

@@ -12,8 +12,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use webtwin_base::by_hash::HashKeyMap;
 
 /// Length of the longest name in the table, and of the longest name whose `;` is optional.
-const LONGEST: usize = 31;
-const LONGEST_LEGACY: usize = 6;
+const MAX_NAME_BYTES: usize = 31;
+const MAX_LEGACY_NAME_BYTES: usize = 6;
 
 struct Entity {
     name: &'static str,
@@ -21,7 +21,7 @@ struct Entity {
     characters: String,
 }
 
-static NAMED: LazyLock<HashKeyMap<Entity>> = LazyLock::new(|| {
+static NAMED_ENTITIES: LazyLock<HashKeyMap<Entity>> = LazyLock::new(|| {
     let entity = |line: &'static str| {
         let (name, points) = line.split_once(' ')?;
         let characters = points.split(' ').map(|point| char::from_u32(u32::from_str_radix(point, 16).ok()?));
@@ -108,21 +108,21 @@ fn numeric(rest: &[u8]) -> Option<(usize, char)> {
 /// Parses the longest name after `&`.
 fn named(rest: &str, place: EntityContext) -> Option<(usize, &'static str)> {
     let bytes = rest.as_bytes();
-    let name = bytes.iter().take(LONGEST + 1).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    let name = bytes.iter().take(MAX_NAME_BYTES + 1).take_while(|byte| byte.is_ascii_alphanumeric()).count();
     if bytes.get(name) == Some(&b';')
         && let Some(entity) = find(&rest[..name])
     {
         return Some((name + 1, &entity.characters));
     }
     let legacy = |length: usize| find(&rest[..length]).filter(|entity| entity.legacy);
-    let entity = (2..=name.min(LONGEST_LEGACY)).rev().find_map(legacy)?;
+    let entity = (2..=name.min(MAX_LEGACY_NAME_BYTES)).rev().find_map(legacy)?;
     let length = entity.name.len();
     let goes_on = bytes.get(length).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'=');
     (place == EntityContext::Text || !goes_on).then_some((length, entity.characters.as_str()))
 }
 
 fn find(name: &str) -> Option<&'static Entity> {
-    NAMED.get(&xxh3_64(name.as_bytes())).filter(|entity| entity.name == name)
+    NAMED_ENTITIES.get(&xxh3_64(name.as_bytes())).filter(|entity| entity.name == name)
 }
 
 #[cfg(test)]
@@ -147,11 +147,13 @@ mod tests {
 
     #[test]
     fn names_are_within_their_bounds() {
-        let legacy = || NAMED.values().filter(|entity| entity.legacy);
-        assert_eq!((NAMED.len(), legacy().count()), (2125, 106));
-        assert!(NAMED.values().all(|entity| entity.name.len() <= LONGEST && !entity.characters.is_empty()));
-        assert!(legacy().all(|entity| (2..=LONGEST_LEGACY).contains(&entity.name.len())));
-        for entity in NAMED.values() {
+        let legacy = || NAMED_ENTITIES.values().filter(|entity| entity.legacy);
+        assert_eq!((NAMED_ENTITIES.len(), legacy().count()), (2125, 106));
+        assert!(
+            NAMED_ENTITIES.values().all(|entity| entity.name.len() <= MAX_NAME_BYTES && !entity.characters.is_empty())
+        );
+        assert!(legacy().all(|entity| (2..=MAX_LEGACY_NAME_BYTES).contains(&entity.name.len())));
+        for entity in NAMED_ENTITIES.values() {
             assert_eq!(decoded(&format!("&{};", entity.name), EntityContext::Attribute), entity.characters);
         }
     }

@@ -6,7 +6,7 @@ use super::tokenizer::StartTag;
 
 /// Maximum delay of a refresh, in seconds, that counts as a redirect. With a longer delay, readers
 /// see the page itself.
-const LONGEST_DELAY: u32 = 10;
+const MAX_DELAY: u32 = 10;
 
 /// Returns the reference in a `meta` element that refreshes to another URL within the maximum
 /// delay.
@@ -23,7 +23,7 @@ pub(super) fn refresh(tag: &StartTag<'_>) -> Option<String> {
     let behind = rest[digits..].trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let rest = behind.trim_start_matches(is_space);
     let rest = rest.strip_prefix([';', ',']).unwrap_or(rest).trim_start_matches(is_space);
-    if delay > LONGEST_DELAY || (rest.len() == behind.len() && !rest.is_empty()) {
+    if delay > MAX_DELAY || (rest.len() == behind.len() && !rest.is_empty()) {
         return None;
     }
     let named = rest

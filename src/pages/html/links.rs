@@ -12,12 +12,12 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::entities;
-use crate::url::{CanonicalUrl, LONGEST};
+use crate::url::{CanonicalUrl, MAX_URL_BYTES};
 use webtwin_base::by_hash::Hashes;
 use webtwin_base::ids::{DocId, doc_id, splitmix64};
 
 /// Number of references of a page that are remembered. A forgotten one only costs time.
-const REMEMBERED: usize = 1024;
+const REMEMBERED_LINKS: usize = 1024;
 
 /// Collector of the links of one page after another.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) struct LinkCollector {
     known: Hashes,
     /// Hashes of references as written. A hash is stored at the index given by its low bits. It
     /// includes the number of the page, so that entries of earlier pages never match.
-    seen: Box<[u64; REMEMBERED]>,
+    seen: Box<[u64; REMEMBERED_LINKS]>,
     page: u64,
     reference: String,
     target: String,
@@ -43,7 +43,7 @@ impl LinkCollector {
             too_many: false,
             targets: Vec::new(),
             known: Hashes::default(),
-            seen: Box::new([0; REMEMBERED]),
+            seen: Box::new([0; REMEMBERED_LINKS]),
             page: 0,
             reference: String::new(),
             target: String::new(),
@@ -86,7 +86,7 @@ impl LinkCollector {
         // The page number is not used as the seed of the hash: XXH3 adds the seed to short input,
         // so other bytes on another page would collide.
         let hash = xxh3_64(reference.as_bytes()) ^ splitmix64(self.page);
-        let seen = &mut self.seen[hash as usize % REMEMBERED];
+        let seen = &mut self.seen[hash as usize % REMEMBERED_LINKS];
         if *seen == hash {
             return;
         }
@@ -154,7 +154,7 @@ impl Base {
     /// Returns the doc id of a reference without fragment, if it is an http(s) URL. `buffer` is
     /// scratch.
     fn target(&self, reference: &str, buffer: &mut String) -> Option<DocId> {
-        if reference.len() > LONGEST {
+        if reference.len() > MAX_URL_BYTES {
             return None;
         }
         if self.put_together(reference, buffer) {

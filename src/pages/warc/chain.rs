@@ -16,7 +16,7 @@ const CHUNK_BYTES: usize = 256 << 10;
 
 /// Number of members that are kept although no record needs them, so that they are removed in
 /// batches.
-const PASSED_PIECES: usize = 256;
+const PIECES_PER_RELEASE: usize = 256;
 
 /// A member of a chain.
 #[derive(Debug, Clone, Copy)]
@@ -140,7 +140,7 @@ impl ByteSource for Chain<'_, '_, '_> {
 
     fn pass(&mut self, position: u64) {
         let (number, _) = self.piece(position);
-        if number > PASSED_PIECES {
+        if number > PIECES_PER_RELEASE {
             self.members.pieces.drain(..number);
         }
     }

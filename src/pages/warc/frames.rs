@@ -18,7 +18,7 @@ const FIRST_BLOCK_BYTES: usize = (128 << 10) + HEAD_BYTES + 3;
 
 /// Maximum number of unsuccessful searches for dictionaries in one range. Bounds the reads that
 /// forged frames can cause.
-const VAIN_SEARCHES: usize = 4;
+const MAX_VAIN_SEARCHES: usize = 4;
 
 /// Decoding contexts: one for each dictionary of a file, and one without a dictionary.
 pub(super) struct Frames {
@@ -121,7 +121,7 @@ impl Frames {
     /// Searches backward from `end` for a dictionary with this id, and adds it. Returns false if
     /// there is none.
     fn search(&mut self, blocks: &mut Blocks, end: u64, limits: &RecordLimits, wanted: u32) -> Result<bool> {
-        if self.vain_searches == VAIN_SEARCHES {
+        if self.vain_searches == MAX_VAIN_SEARCHES {
             return Ok(false);
         }
         let overlap = DICTIONARY_MAGIC.len() as u64 - 1;

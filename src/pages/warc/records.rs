@@ -25,7 +25,7 @@ const MEMBER_HEAD_BYTES: u64 = 64;
 
 /// Number of consecutive records that exceed the limit and claim a wrong end far away, after which
 /// such claims are no longer checked. Bounds the reads that a pile of forged heads can cause.
-const FAR_CLAIMS: u32 = 64;
+const MAX_FAR_CLAIMS: u32 = 64;
 
 /// Maximum number of lost bytes that are not reported if the record before them is intact:
 /// checksums, ends of streams.
@@ -368,7 +368,7 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
         claimed: u64,
     ) -> Result<Option<Next>> {
         let limit = self.out.input.limits.record_bytes;
-        let next = if self.far_claims < FAR_CLAIMS {
+        let next = if self.far_claims < MAX_FAR_CLAIMS {
             let landing_bytes = self.landing_bytes();
             match self.window.source.peek(claimed, landing_bytes)? {
                 Some((bytes, last)) => landing(self.format, claimed, &bytes, last),

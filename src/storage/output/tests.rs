@@ -44,20 +44,20 @@ fn code(result: Result<()>) -> u8 {
 }
 
 /// Returns the path and text of every file below a folder.
-fn all(folder: &Location) -> BTreeMap<String, String> {
-    let below = folder.name().len() + 1;
-    let listed = folder.list(None).unwrap().into_iter().map(|file| file.location);
+fn all_files(folder: &Location) -> BTreeMap<String, String> {
+    let prefix_length = folder.name().len() + 1;
+    let locations = folder.list(None).unwrap().into_iter().map(|file| file.location);
     let text = |file: &Location| String::from_utf8(file.get().unwrap().unwrap()).unwrap();
-    listed.map(|file| (file.name()[below..].to_string(), text(&file))).collect()
+    locations.map(|file| (file.name()[prefix_length..].to_string(), text(&file))).collect()
 }
 
 /// Asserts that the folder holds the complete result `n` and nothing else.
-fn assert_is(folder: &Location, n: usize, what: &str) {
+fn assert_is(folder: &Location, n: usize, case: &str) {
     let mut expected = result(n);
     expected.insert(manifest::NAME.into(), manifest(n));
-    assert_eq!(all(folder), expected, "{folder}: {what}");
+    assert_eq!(all_files(folder), expected, "{folder}: {case}");
     let entries = folder.entries().unwrap();
-    assert!(!entries.iter().any(|name| name.starts_with(['_', '.'])), "{folder}: {what}: {entries:?}");
+    assert!(!entries.iter().any(|name| name.starts_with(['_', '.'])), "{folder}: {case}: {entries:?}");
 }
 
 #[test]
@@ -78,16 +78,16 @@ fn exactly_one_racing_run_wins_and_the_others_leave_nothing() {
             });
             let winners: Vec<usize> = (0..8).filter(|&n| ends[n].is_ok()).collect();
             assert_eq!(winners.len(), 1, "{folder}: {ends:?}");
-            let lost = |end: &Result<()>| matches!(end, Err(Error::LostCommit(_)));
-            assert!(ends.iter().all(|end| end.is_ok() || lost(end)), "{folder}: {ends:?}");
+            let is_lost = |end: &Result<()>| matches!(end, Err(Error::LostCommit(_)));
+            assert!(ends.iter().all(|end| end.is_ok() || is_lost(end)), "{folder}: {ends:?}");
             assert_is(folder, winners[0], "race");
         }
     }
 }
 
-/// Simulates a run that stages result `n`, decides, moves `moved` files and is killed; after
+/// Simulates a run that stages result `n`, decides, moves `moved_files` and is killed; after
 /// writing its manifest if `message`.
-fn killed(folder: &Location, n: usize, moved: usize, message: bool) {
+fn killed(folder: &Location, n: usize, moved_files: usize, message: bool) {
     let attempt = stage(folder, n);
     let decision = Decision {
         format: FORMAT,
@@ -97,7 +97,7 @@ fn killed(folder: &Location, n: usize, moved: usize, message: bool) {
         files: lengths(n),
     };
     folder.join(DECISION).unwrap().put(&decision.to_json()).unwrap();
-    for (path, bytes) in &decision.files[..moved] {
+    for (path, bytes) in &decision.files[..moved_files] {
         attempt.staged.join(path).unwrap().move_to(&folder.join(path).unwrap(), *bytes).unwrap();
     }
     if message {
@@ -108,18 +108,22 @@ fn killed(folder: &Location, n: usize, moved: usize, message: bool) {
 #[test]
 fn decision_of_a_killed_run_is_completed_by_the_next_run_or_a_late_one() {
     let files = result(1).len();
-    for (moved, message) in (0..=files).map(|moved| (moved, false)).chain([(files, true)]) {
-        for late in [false, true] {
+    for (moved_files, message) in (0..=files).map(|moved| (moved, false)).chain([(files, true)]) {
+        for has_latecomer in [false, true] {
             let (_disk, folders) = folders();
             for folder in &folders {
-                let other = late.then(|| stage(folder, 2));
-                killed(folder, 1, moved, message);
+                let other = has_latecomer.then(|| stage(folder, 2));
+                killed(folder, 1, moved_files, message);
                 let end = match other {
                     Some(attempt) => attempt.commit(manifest::NAME, manifest(2).as_bytes(), lengths(2)),
                     None => prepare(folder),
                 };
-                assert_eq!(code(end), 4, "{moved} {message} {late}");
-                assert_is(folder, 1, &format!("killed after {moved} files, manifest {message}, late {late}"));
+                assert_eq!(code(end), 4, "{moved_files} {message} {has_latecomer}");
+                assert_is(
+                    folder,
+                    1,
+                    &format!("killed after {moved_files} files, manifest {message}, late {has_latecomer}"),
+                );
                 assert_eq!(code(prepare(folder)), 4);
             }
         }
@@ -142,11 +146,11 @@ fn staged_files_of_a_killed_run_are_removed_by_the_next_commit() {
 fn decision_after_the_winners_cleanup_is_rejected() {
     let (_disk, folders) = folders();
     for folder in &folders {
-        let late = stage(folder, 2);
+        let latecomer = stage(folder, 2);
         run(folder, 1).unwrap();
         // The winner has removed the staged files; on a slow machine it may have done so later.
-        result(2).iter().for_each(|(path, text)| late.staged.join(path).unwrap().put(text.as_bytes()).unwrap());
-        assert_eq!(code(late.commit(manifest::NAME, manifest(2).as_bytes(), lengths(2))), 4);
+        result(2).iter().for_each(|(path, text)| latecomer.staged.join(path).unwrap().put(text.as_bytes()).unwrap());
+        assert_eq!(code(latecomer.commit(manifest::NAME, manifest(2).as_bytes(), lengths(2))), 4);
         assert_is(folder, 1, "late");
     }
 }
@@ -155,9 +159,9 @@ fn decision_after_the_winners_cleanup_is_rejected() {
 fn run_whose_staged_files_were_removed_by_the_winner_has_lost() {
     let (_disk, folders) = folders();
     for folder in &folders {
-        let late = stage(folder, 2);
+        let latecomer = stage(folder, 2);
         run(folder, 1).unwrap();
-        assert_eq!(code(late.commit(manifest::NAME, manifest(2).as_bytes(), lengths(2))), 4);
+        assert_eq!(code(latecomer.commit(manifest::NAME, manifest(2).as_bytes(), lengths(2))), 4);
         assert_is(folder, 1, "lost");
     }
 }
@@ -170,7 +174,7 @@ fn missing_or_changed_staged_files_fail_the_commit() {
         attempt.staged.join("summary.json").unwrap().put(b"longer than it was").unwrap();
         let error = attempt.commit(manifest::NAME, manifest(1).as_bytes(), lengths(1)).unwrap_err();
         assert!(error.exit_code() == 8 && error.to_string().contains("summary.json"), "{error}");
-        assert_eq!(all(folder), BTreeMap::new());
+        assert_eq!(all_files(folder), BTreeMap::new());
     }
 }
 
@@ -185,7 +189,7 @@ fn foreign_files_are_rejected_by_name_and_retained() {
             let name = if folder.path().is_some() { path } else { path.split('/').next().unwrap() };
             assert_eq!(error.exit_code(), 2);
             assert!(error.to_string().contains(folder.join(name).unwrap().name()), "{error}");
-            assert_eq!(all(folder).len(), 1);
+            assert_eq!(all_files(folder).len(), 1);
         }
     }
     let (disk, [local, _]) = folders();
@@ -199,17 +203,17 @@ fn unwritable_output_is_named_before_any_work_and_nothing_is_created() {
     let (disk, [local, remote]) = folders();
     prepare(&local).unwrap();
     prepare(&remote).unwrap();
-    assert!(!disk.path().join("out").exists() && all(&remote).is_empty());
+    assert!(!disk.path().join("out").exists() && all_files(&remote).is_empty());
     std::fs::write(disk.path().join("file"), "").unwrap();
-    for below in ["file", "file/out"] {
-        let folder = Location::parse(disk.path().join(below).to_str().unwrap()).unwrap();
+    for subfolder in ["file", "file/out"] {
+        let folder = Location::parse(disk.path().join(subfolder).to_str().unwrap()).unwrap();
         let error = prepare(&folder).unwrap_err();
         assert!(error.exit_code() == 2 && error.to_string().contains("file is a file"), "{error}");
     }
     let link = disk.path().join("link");
-    for (to, below) in [("not-there", ""), ("not-there", "/"), ("not-there", "/a/b"), ("link", "")] {
+    for (to, subfolder) in [("not-there", ""), ("not-there", "/"), ("not-there", "/a/b"), ("link", "")] {
         std::os::unix::fs::symlink(disk.path().join(to), &link).unwrap();
-        let folder = Location::parse(&format!("{}{below}", link.display())).unwrap();
+        let folder = Location::parse(&format!("{}{subfolder}", link.display())).unwrap();
         let error = prepare(&folder).unwrap_err();
         let message = error.to_string();
         assert!(
@@ -281,12 +285,12 @@ fn folders_of_one() -> [(std::rc::Rc<tempfile::TempDir>, Location); 2] {
     folders.map(|folder| (std::rc::Rc::clone(&disk), folder))
 }
 
-fn refused_and_as_it_was(disk: &tempfile::TempDir, folder: &Location, what: &str) {
-    let before = all(folder);
+fn refused_and_as_it_was(disk: &tempfile::TempDir, folder: &Location, case: &str) {
+    let files_before = all_files(folder);
     let error = prepare(folder).unwrap_err();
-    assert!(error.exit_code() == 3 && error.to_string().contains("no file was moved"), "{what}: {error}");
-    assert_eq!(all(folder), before, "{what}");
-    assert!(std::fs::read_dir(disk.path()).unwrap().count() <= 1, "{what}: moved out of the folder");
+    assert!(error.exit_code() == 3 && error.to_string().contains("no file was moved"), "{case}: {error}");
+    assert_eq!(all_files(folder), files_before, "{case}");
+    assert!(std::fs::read_dir(disk.path()).unwrap().count() <= 1, "{case}: moved out of the folder");
 }
 
 #[test]
@@ -309,17 +313,17 @@ fn decision_with_files_behind_links_is_rejected_and_nothing_is_moved() {
             link(&outside.join("theirs"), &staged);
         }),
     ];
-    for (what, plant) in cases {
+    for (case, plant) in cases {
         let (disk, [folder, _]) = folders();
         let outside = disk.path().join("outside");
         std::fs::create_dir(&outside).unwrap();
         planted(&folder, |_| ());
         plant(&outside, folder.path().unwrap());
-        let theirs = Location::parse(outside.to_str().unwrap()).unwrap();
-        let before = all(&theirs);
+        let outside_folder = Location::parse(outside.to_str().unwrap()).unwrap();
+        let files_before = all_files(&outside_folder);
         let error = prepare(&folder).unwrap_err();
-        assert!(error.exit_code() == 3 && error.to_string().contains("is a symbolic link"), "{what}: {error}");
-        assert_eq!(all(&theirs), before, "{what}");
+        assert!(error.exit_code() == 3 && error.to_string().contains("is a symbolic link"), "{case}: {error}");
+        assert_eq!(all_files(&outside_folder), files_before, "{case}");
     }
     // A user who names a folder by a link means its target.
     let (disk, [_, _]) = folders();

@@ -19,7 +19,7 @@ use crate::location::Location;
 use webtwin_base::error::Result;
 
 /// Folder of the lists.
-const AHEAD: &str = "ahead";
+const LISTS_FOLDER: &str = "ahead";
 
 /// Ending of their names.
 const ENDING: &str = ".json";
@@ -43,7 +43,7 @@ impl JobState {
     pub fn add_ahead(&self, reading: &str, ghostscript: Option<String>, records: &StateRecords) -> Result<()> {
         let list = ReadAhead { reading: reading.into(), ghostscript, files: records.written() };
         let bytes = serde_json::to_vec(&list).expect("a list is plain values");
-        self.folder.join(&format!("{AHEAD}/{:032x}{ENDING}", xxh3_128(&bytes)))?.put(&bytes)
+        self.folder.join(&format!("{LISTS_FOLDER}/{:032x}{ENDING}", xxh3_128(&bytes)))?.put(&bytes)
     }
 
     /// Returns all lists that are whole, ascending by name.
@@ -55,7 +55,7 @@ impl JobState {
     }
 
     fn ahead_lists(&self) -> Result<Vec<(Location, ReadAhead)>> {
-        let folder = self.folder.join(AHEAD)?.into_folder();
+        let folder = self.folder.join(LISTS_FOLDER)?.into_folder();
         let mut lists = Vec::new();
         for name in folder.entries()? {
             let Some(hash) = name.strip_suffix(ENDING) else { continue };
@@ -77,9 +77,9 @@ impl JobState {
         let keys = |files: &[RecordFile]| -> HashSet<String> {
             files.iter().flat_map(|file| &file.records).map(|record| record.key.clone()).collect()
         };
-        let known = keys(&newest.files);
+        let newest_keys = keys(&newest.files);
         for (location, list) in self.ahead_lists()? {
-            if keys(&list.files).is_subset(&known) {
+            if keys(&list.files).is_subset(&newest_keys) {
                 location.remove()?;
             }
         }

@@ -47,7 +47,7 @@ const GENERATION: (&str, &str) = ("gen-", ".json");
 
 /// Minimum age of a file of records that is removed because no generation names it. A running job
 /// may still commit a generation with a younger one.
-const STILL_WRITTEN: Duration = Duration::from_secs(24 * 3600);
+const MIN_REMOVAL_AGE: Duration = Duration::from_secs(24 * 3600);
 
 /// Folder with the state of a scheduled job.
 #[derive(Debug, Clone)]
@@ -129,14 +129,14 @@ impl JobState {
             Ok(generation) => return Ok(generation),
             Err(fault) => fault,
         };
-        read(&self.copy_at(number)?, number)?.map_err(|of_copy| {
+        read(&self.copy_at(number)?, number)?.map_err(|copy_fault| {
             let folder = self.folder.name();
-            let why = format!(
-                "{fault}, and so is its copy ({of_copy}), so its live inputs are unknown; to continue from the \
+            let reason = format!(
+                "{fault}, and so is its copy ({copy_fault}), so its live inputs are unknown; to continue from the \
                  previous generation, run `webtwin state prune {folder} --damaged`, and name all live inputs with --input in \
                  the next run"
             );
-            Error::input(first.name(), why)
+            Error::input(first.name(), reason)
         })
     }
 
@@ -192,7 +192,7 @@ impl JobState {
     /// of the outcome.
     pub fn check(&self) -> Result<StateCheck> {
         let mut checked = StateCheck::default();
-        let mut seen = BTreeSet::new();
+        let mut checked_records = BTreeSet::new();
         for number in self.generations()? {
             match self.generation(number) {
                 Ok(generation) => {
@@ -207,7 +207,7 @@ impl JobState {
                             .records
                             .iter()
                             // Generations share files, so each record is checked only once.
-                            .filter(|record| seen.insert((file.name.clone(), record.offset)))
+                            .filter(|record| checked_records.insert((file.name.clone(), record.offset)))
                             .collect();
                         let bytes = self.run_at(&file.name)?;
                         let damaged = records::damaged(&bytes, &records);
@@ -223,8 +223,11 @@ impl JobState {
             }
         }
         for file in self.ahead()?.iter().flat_map(|list| &list.files) {
-            let records: Vec<&RecordAt> =
-                file.records.iter().filter(|record| seen.insert((file.name.clone(), record.offset))).collect();
+            let records: Vec<&RecordAt> = file
+                .records
+                .iter()
+                .filter(|record| checked_records.insert((file.name.clone(), record.offset)))
+                .collect();
             let bytes = self.run_at(&file.name)?;
             checked.records += records.len();
             checked.bytes += records.iter().map(|record| record.bytes).sum::<u64>();
@@ -258,21 +261,21 @@ impl JobState {
     /// generation that is kept is damaged, because the files that it names are unknown.
     pub fn prune(&self, keep: usize) -> Result<PruneReport> {
         let numbers = self.generations()?;
-        let (old, kept) = numbers.split_at(numbers.len().saturating_sub(keep.max(1)));
-        if let Some(&newest) = kept.last() {
+        let (old, kept_numbers) = numbers.split_at(numbers.len().saturating_sub(keep.max(1)));
+        if let Some(&newest) = kept_numbers.last() {
             self.prune_ahead(&self.generation(newest)?)?;
         }
-        let named = self.named(kept)?;
+        let named_files = self.named_files(kept_numbers)?;
         let mut pruned = PruneReport::default();
         for &number in old {
             self.remove(number)?;
             pruned.generations += 1;
         }
         let now = SystemTime::now();
-        let is_old = |changed: SystemTime| now.duration_since(changed).is_ok_and(|age| age > STILL_WRITTEN);
+        let is_old = |changed: SystemTime| now.duration_since(changed).is_ok_and(|age| age > MIN_REMOVAL_AGE);
         for file in self.folder.join(RUNS)?.into_folder().list(None)? {
             let name = file.location.file_name().strip_suffix(RUN).map(str::to_string);
-            let is_unnamed = name.is_some_and(|name| !named.contains(&name));
+            let is_unnamed = name.is_some_and(|name| !named_files.contains(&name));
             if is_unnamed && file.location.changed()?.is_some_and(is_old) {
                 file.location.remove()?;
                 pruned.files += 1;
@@ -284,20 +287,20 @@ impl JobState {
 
     /// Removes those of the given files that no generation names.
     fn discard(&self, files: &[RecordFile]) -> Result<()> {
-        let named = self.named(&self.generations()?)?;
-        let mut unnamed = files.iter().filter(|file| !named.contains(&file.name));
+        let named_files = self.named_files(&self.generations()?)?;
+        let mut unnamed = files.iter().filter(|file| !named_files.contains(&file.name));
         unnamed.try_for_each(|file| self.run_at(&file.name)?.remove())
     }
 
     /// Returns the names of the files of records that the given generations name, and of those that
     /// were read ahead.
-    fn named(&self, generations: &[u64]) -> Result<BTreeSet<String>> {
-        let mut named = BTreeSet::new();
+    fn named_files(&self, generations: &[u64]) -> Result<BTreeSet<String>> {
+        let mut file_names = BTreeSet::new();
         for &number in generations {
-            named.extend(self.generation(number)?.all_files().map(|file| file.name.clone()));
+            file_names.extend(self.generation(number)?.all_files().map(|file| file.name.clone()));
         }
-        named.extend(self.ahead()?.into_iter().flat_map(|list| list.files).map(|file| file.name));
-        Ok(named)
+        file_names.extend(self.ahead()?.into_iter().flat_map(|list| list.files).map(|file| file.name));
+        Ok(file_names)
     }
 }
 

@@ -34,17 +34,17 @@ pub struct StateRecords {
     /// Files with the workers' results in the previous generation.
     pub(super) found_before: Vec<RecordFile>,
     pub(super) found: Mutex<Vec<RecordFile>>,
-    failed: Mutex<Option<String>>,
+    failure: Mutex<Option<String>>,
     /// Number of records that are damaged or missing.
     pub damaged: AtomicU64,
 }
 
 impl StateRecords {
-    /// Returns the records of the items with the given keys, as found in the generation `before`
+    /// Returns the records of the items with the given keys, as found in the generation `previous`
     /// and among those that were read ahead.
-    pub fn new(state: &JobState, before: Option<&Generation>, ahead: Vec<ReadAhead>, keys: &[u128]) -> StateRecords {
+    pub fn new(state: &JobState, previous: Option<&Generation>, ahead: Vec<ReadAhead>, keys: &[u128]) -> StateRecords {
         let keys: Vec<String> = keys.iter().map(|key| format!("{key:032x}")).collect();
-        let mut files: Vec<RecordFile> = before.map_or(Vec::new(), |generation| generation.files.clone());
+        let mut files: Vec<RecordFile> = previous.map_or(Vec::new(), |generation| generation.files.clone());
         let files_before = files.len();
         files.extend(ahead.into_iter().flat_map(|list| list.files));
         let mut by_key = HashMap::new();
@@ -66,9 +66,9 @@ impl StateRecords {
             places,
             sparse,
             written: Mutex::default(),
-            found_before: before.map_or(Vec::new(), |generation| generation.found.clone()),
+            found_before: previous.map_or(Vec::new(), |generation| generation.found.clone()),
             found: Mutex::default(),
-            failed: Mutex::default(),
+            failure: Mutex::default(),
             damaged: AtomicU64::new(0),
         }
     }
@@ -115,7 +115,7 @@ impl StateRecords {
 
     /// Returns the reason why a file could not be written, if one could not.
     pub fn failed(&self) -> Option<String> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the files of the next generation: those `written` by all processes, and those of the
@@ -124,10 +124,10 @@ impl StateRecords {
     pub fn next(&self, mut written: Vec<RecordFile>, stays: impl Fn(usize) -> bool) -> Vec<RecordFile> {
         let new: HashSet<&str> =
             written.iter().flat_map(|file| &file.records).map(|record| record.key.as_str()).collect();
-        let mut kept: Vec<Vec<RecordAt>> = vec![Vec::new(); self.files.len()];
+        let mut kept_records: Vec<Vec<RecordAt>> = vec![Vec::new(); self.files.len()];
         for (item, (key, &place)) in self.keys.iter().zip(&self.places).enumerate() {
             if let Some((file, record)) = place.filter(|_| !new.contains(key.as_str()) && stays(item)) {
-                kept[file].push(self.files[file].0.records[record].clone());
+                kept_records[file].push(self.files[file].0.records[record].clone());
             }
         }
         drop(new);
@@ -135,19 +135,20 @@ impl StateRecords {
             self.keys.iter().enumerate().filter(|(item, _)| !stays(*item)).map(|(_, key)| key.as_str()).collect();
         written.iter_mut().for_each(|file| file.records.retain(|record| !leaving.contains(record.key.as_str())));
         written.retain(|file| !file.records.is_empty());
-        let old = self.files.iter().zip(kept).map(|((file, _), records)| RecordFile { records, ..file.clone() });
+        let old =
+            self.files.iter().zip(kept_records).map(|((file, _), records)| RecordFile { records, ..file.clone() });
         let mut files: Vec<RecordFile> = old.filter(|file| !file.records.is_empty()).chain(written).collect();
         files.iter_mut().for_each(|file| file.records.sort_unstable_by_key(|record| record.offset));
         files.sort_unstable_by(|x, y| x.name.cmp(&y.name));
         // Files with equal content have equal names, so their entries are merged.
-        files.dedup_by(|again, file| {
-            let same = again.name == file.name;
-            if same {
-                file.records.append(&mut again.records);
+        files.dedup_by(|duplicate, file| {
+            let is_same_file = duplicate.name == file.name;
+            if is_same_file {
+                file.records.append(&mut duplicate.records);
                 file.records.sort_unstable_by_key(|record| record.offset);
                 file.records.dedup();
             }
-            same
+            is_same_file
         });
         files
     }
@@ -157,7 +158,7 @@ impl StateRecords {
         let name = format!("{:032x}", xxh3_128(bytes));
         // An existing file is written again, so that its age is new and `prune` keeps it.
         if let Err(cause) = self.state.run_at(&name).and_then(|file| file.put(bytes)) {
-            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause.to_string());
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause.to_string());
             return Err(cause);
         }
         let file = RecordFile { name, bytes: bytes.len() as u64, records };
@@ -167,27 +168,27 @@ impl StateRecords {
 
     /// Returns a record of a file of this state, if it is intact.
     pub(super) fn whole_record(&self, file: &RecordFile, record: &RecordAt) -> Option<Vec<u8>> {
-        let read = open(&self.state.run_at(&file.name).ok()?).ok().and_then(|open| whole(&open, record));
-        if read.is_none() {
+        let payload = open(&self.state.run_at(&file.name).ok()?).ok().and_then(|open| whole(&open, record));
+        if payload.is_none() {
             self.damaged.fetch_add(1, Ordering::Relaxed);
         }
-        read
+        payload
     }
 
     fn file(&self, number: usize) -> Option<&Arc<OpenFile>> {
-        let (file, opened) = &self.files[number];
-        opened.get_or_init(|| open(&self.state.run_at(&file.name).ok()?).ok()).as_ref()
+        let (file, handle) = &self.files[number];
+        handle.get_or_init(|| open(&self.state.run_at(&file.name).ok()?).ok()).as_ref()
     }
 }
 
 impl RecordStore for StateRecords {
     fn read(&self, number: usize) -> Option<Vec<u8>> {
         let (file, record) = self.places[number]?;
-        let read = self.file(file).and_then(|open| whole(open, &self.files[file].0.records[record]));
-        if read.is_none() {
+        let payload = self.file(file).and_then(|open| whole(open, &self.files[file].0.records[record]));
+        if payload.is_none() {
             self.damaged.fetch_add(1, Ordering::Relaxed);
         }
-        read
+        payload
     }
 
     fn write(&self, numbers: &[usize], encode: &mut dyn FnMut(usize, &mut Vec<u8>) -> Result<()>) -> Result<()> {
@@ -225,11 +226,11 @@ impl RecordStore for StateRecords {
     }
 
     fn left_over(&self, is_restored: &dyn Fn(usize) -> bool, memory_is_bounded: bool) -> Vec<UnusedRecords> {
-        let taken_up: HashSet<(usize, usize)> =
+        let restored: HashSet<(usize, usize)> =
             (0..self.places.len()).filter(|&item| is_restored(item)).filter_map(|item| self.places[item]).collect();
         let left = |number: usize| {
             let file = &self.files[number].0;
-            let records = file.records.iter().enumerate().filter(|(record, _)| !taken_up.contains(&(number, *record)));
+            let records = file.records.iter().enumerate().filter(|(record, _)| !restored.contains(&(number, *record)));
             let records: Vec<&RecordAt> = records.map(|(_, record)| record).collect();
             let location = self.state.run_at(&file.name).ok().filter(|_| !records.is_empty())?;
             if location.path().is_none() && memory_is_bounded {

@@ -13,8 +13,8 @@ fn key(step: &str, (worker, workers): (usize, usize)) -> String {
 }
 
 impl StateRecords {
-    fn share(&self, step: &str, of: (usize, usize)) -> Option<(&RecordFile, &RecordAt)> {
-        let key = key(step, of);
+    fn share(&self, step: &str, worker: (usize, usize)) -> Option<(&RecordFile, &RecordAt)> {
+        let key = key(step, worker);
         let records = |file: &'_ RecordFile| file.records.iter().position(|record| record.key == key);
         self.found_before.iter().find_map(|file| Some((file, &file.records[records(file)?])))
     }
@@ -22,8 +22,8 @@ impl StateRecords {
 
 impl SavedShares for StateRecords {
     fn count(&self, step: &str) -> usize {
-        let of_step = |record: &&RecordAt| record.key.strip_prefix(step).is_some_and(|rest| rest.starts_with('-'));
-        let workers = self.found_before.iter().flat_map(|file| &file.records).filter(of_step).count();
+        let is_of_step = |record: &&RecordAt| record.key.strip_prefix(step).is_some_and(|rest| rest.starts_with('-'));
+        let workers = self.found_before.iter().flat_map(|file| &file.records).filter(is_of_step).count();
         if (0..workers).all(|worker| self.share(step, (worker, workers)).is_some()) { workers } else { 0 }
     }
 
@@ -32,9 +32,9 @@ impl SavedShares for StateRecords {
         self.whole_record(file, record)
     }
 
-    fn write(&self, step: &str, of: (usize, usize), share: &[u8]) -> Result<()> {
+    fn write(&self, step: &str, worker: (usize, usize), share: &[u8]) -> Result<()> {
         let checksum = format!("{:032x}", xxh3_128(share));
-        let record = RecordAt { key: key(step, of), offset: 0, bytes: share.len() as u64, checksum };
+        let record = RecordAt { key: key(step, worker), offset: 0, bytes: share.len() as u64, checksum };
         self.put(share, vec![record], &self.found)
     }
 }

@@ -38,8 +38,8 @@ fn next(state: &JobState, records: &StateRecords) -> Generation {
 
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = Vec::new();
-    for below in fs::read_dir(folder.join("runs")).unwrap() {
-        files.extend(fs::read_dir(below.unwrap().path()).unwrap().map(|file| file.unwrap().path()));
+    for run in fs::read_dir(folder.join("runs")).unwrap() {
+        files.extend(fs::read_dir(run.unwrap().path()).unwrap().map(|file| file.unwrap().path()));
     }
     files.sort();
     files
@@ -68,8 +68,8 @@ fn records_are_passed_between_generations_until_their_items_are_removed() {
     let second = next(&state, &records);
     assert_eq!((second.number, second.records()), (2, 2));
     let records = StateRecords::new(&state, Some(&second), Vec::new(), &KEYS);
-    let found: Vec<bool> = (0..4).map(|number| records.read(number).is_some()).collect();
-    assert_eq!(found, [false, false, true, true], "the record that was forgotten is not handed on");
+    let is_found: Vec<bool> = (0..4).map(|number| records.read(number).is_some()).collect();
+    assert_eq!(is_found, [false, false, true, true], "the record that was forgotten is not handed on");
     assert_eq!(records.damaged.into_inner(), 0);
 }
 
@@ -156,9 +156,9 @@ fn flipped_bit_or_truncation_loses_a_record_or_names_its_file() {
                     false => {
                         let newest = state.newest().unwrap();
                         let records = StateRecords::new(&state, newest.as_ref(), Vec::new(), &KEYS);
-                        let read: Vec<_> = [1, 2].into_iter().filter_map(|n| Some((n, records.read(n)?))).collect();
-                        assert!(read.iter().all(|(n, record)| *record == text(*n)), "{at} {cut}");
-                        assert!(read.len() < 2 && records.damaged.into_inner() > 0, "{at} {cut}");
+                        let readable: Vec<_> = [1, 2].into_iter().filter_map(|n| Some((n, records.read(n)?))).collect();
+                        assert!(readable.iter().all(|(n, record)| *record == text(*n)), "{at} {cut}");
+                        assert!(readable.len() < 2 && records.damaged.into_inner() > 0, "{at} {cut}");
                     }
                 }
             }
@@ -181,18 +181,18 @@ fn generation_without_an_intact_copy_is_named_with_the_command_that_continues() 
     // The file under its name may be damaged, of another state, or missing.
     let other = fs::read(temporary.path().join("gen-000001.json")).unwrap();
     for damage in [Some(&whole[1..]), Some(&b""[..]), Some(&other), None] {
-        let put = |at: &Path| match damage {
+        let damage_file = |at: &Path| match damage {
             Some(bytes) => fs::write(at, bytes).unwrap(),
             None => fs::remove_file(at).unwrap(),
         };
-        put(&file);
+        damage_file(&file);
         assert_eq!(state.newest().unwrap().unwrap(), second);
         assert!(state.fault(2).unwrap().unwrap().contains("gen-000002.json"));
         assert_eq!(state.check().unwrap().damaged.len(), 1);
         fs::write(&file, &whole).unwrap();
-        put(&copy);
+        damage_file(&copy);
         assert_eq!((state.newest().unwrap().unwrap(), state.fault(2).unwrap()), (second.clone(), None));
-        put(&file);
+        damage_file(&file);
         if damage.is_some() {
             let error = state.newest().unwrap_err();
             assert_eq!(error.exit_code(), 3);
@@ -234,11 +234,11 @@ fn old_generations_are_removed_with_their_own_files_unless_these_are_young() {
         records.write(&[0], &mut encode).unwrap();
         newest = Some(next(&state, &records));
     }
-    let before = files(temporary.path()).len();
+    let file_count = files(temporary.path()).len();
     let pruned = state.prune(2).unwrap();
     assert_eq!((pruned.generations, pruned.files), (1, 0), "the files are young");
-    assert_eq!((files(temporary.path()).len(), state.generations().unwrap()), (before, vec![2, 3]));
-    let old = SystemTime::now() - 2 * STILL_WRITTEN;
+    assert_eq!((files(temporary.path()).len(), state.generations().unwrap()), (file_count, vec![2, 3]));
+    let old = SystemTime::now() - 2 * MIN_REMOVAL_AGE;
     for file in files(temporary.path()) {
         fs::File::options().write(true).open(file).unwrap().set_modified(old).unwrap();
     }
@@ -276,7 +276,7 @@ fn records_read_ahead_are_restored_by_the_next_run_and_belong_to_its_generation(
     assert_eq!((records.found(), records.found_ahead(), records.stale()), (3, 1, 0));
 
     // Its files of records stay, however old; a damaged list costs time only.
-    let old = SystemTime::now() - 2 * STILL_WRITTEN;
+    let old = SystemTime::now() - 2 * MIN_REMOVAL_AGE;
     for file in files(temporary.path()) {
         fs::File::options().write(true).open(file).unwrap().set_modified(old).unwrap();
     }

@@ -15,11 +15,11 @@ use webtwin_pages::html::Extractor;
 use webtwin_pages::url::CanonicalUrl;
 
 /// Maximum number of near pages in an answer.
-const MOST: usize = 20;
+const MAX_NEAR_PAGES: usize = 20;
 
 /// Maximum number of pages with an equal text that are examined for one that is not the page
 /// itself.
-const MOST_COPIES: usize = 1000;
+const MAX_COPIES: usize = 1000;
 
 /// Format of a page's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,7 +198,7 @@ impl Checker {
                     "not the job's measure"
                 },
             },
-            near: near.into_iter().map(|one| one.1).take(MOST).collect(),
+            near: near.into_iter().map(|one| one.1).take(MAX_NEAR_PAGES).collect(),
         })
     }
 
@@ -209,7 +209,7 @@ impl Checker {
             return Ok(None);
         }
         let mut first = None;
-        for rank in index.with_text(exact, MOST_COPIES)?.into_iter().filter(|rank| own != Some(*rank)) {
+        for rank in index.with_text(exact, MAX_COPIES)?.into_iter().filter(|rank| own != Some(*rank)) {
             if !index.page(rank)?.is_skipped() {
                 return Ok(Some(rank));
             }
@@ -230,7 +230,7 @@ fn shared(
     own: Option<u32>,
     near: &mut Vec<(u32, NearPage)>,
 ) -> Result<()> {
-    for one in compared.near.iter().filter(|one| own != Some(one.page)).take(MOST) {
+    for one in compared.near.iter().filter(|one| own != Some(one.page)).take(MAX_NEAR_PAGES) {
         near.push((
             one.page,
             NearPage {
@@ -260,7 +260,7 @@ fn bits(
     for one in found {
         for id in tables.doc_ids(one.fingerprint)? {
             let Some(rank) = index.rank(id)?.filter(|rank| own != Some(*rank)) else { continue };
-            if message == MOST {
+            if message == MAX_NEAR_PAGES {
                 return Ok(());
             }
             message += 1;

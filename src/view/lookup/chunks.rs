@@ -22,7 +22,7 @@ pub(super) const LIST: u32 = 1 << 31;
 /// Value of a chunk that is boilerplate.
 pub(super) const TEMPLATE: u32 = NONE;
 /// Value of a chunk that is frequent in the whole crawl.
-pub(super) const FREQUENT: u32 = NONE - 1;
+pub(super) const FREQUENT_CHUNK: u32 = NONE - 1;
 
 /// Page that a text is similar to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub fn counts(index: &LookupIndex, fprint: FPrint) -> Result<bool> {
     let Some(chunks) = index.chunks() else { return Ok(true) };
     let row = super::find::find(chunks.postings.rows(), fprint, |at| Ok(chunks.postings.get(at)?.hash()))?;
     let value = row.map(|row| chunks.postings.get(row)).transpose()?.map(|row| row.value);
-    Ok(!matches!(value, Some(TEMPLATE | FREQUENT)))
+    Ok(!matches!(value, Some(TEMPLATE | FREQUENT_CHUNK)))
 }
 
 /// Compares a text, given by its distinct chunks, with all pages. Returns `None` if the index has
@@ -75,7 +75,7 @@ pub fn compare(index: &LookupIndex, fprints: &[FPrint], settings: &OverlapSettin
     for &fprint in fprints {
         let row = super::find::find(postings.rows(), fprint, |at| Ok(postings.get(at)?.hash()))?;
         match row.map(|row| postings.get(row)).transpose()?.map(|row| row.value) {
-            Some(TEMPLATE | FREQUENT) => {
+            Some(TEMPLATE | FREQUENT_CHUNK) => {
                 found.left_out += 1;
                 continue;
             }

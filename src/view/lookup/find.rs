@@ -3,7 +3,7 @@
 use webtwin_base::error::Result;
 
 /// Number of remaining rows from which a linear scan takes over.
-const FEW: usize = 8;
+const LINEAR_ROWS: usize = 8;
 
 /// Number of interpolation probes before binary search takes over. Hashes need a handful; other
 /// keys could need a probe for each row.
@@ -24,14 +24,15 @@ pub(super) fn lower_bound(rows: usize, key: u64, key_of: impl Fn(usize) -> Resul
     // Bounds of the keys between.
     let (mut least, mut most) = (0u64, u64::MAX);
     let mut probes = 0;
-    while to - from > FEW {
+    while to - from > LINEAR_ROWS {
         let at = match probes < PROBES && least <= key && key <= most {
             true => {
                 let share = u128::from(key - least) * (to - from) as u128 / (u128::from(most - least) + 1);
                 // Shifts the probe toward the middle, so that the next one is likely to be on the
                 // other side.
                 let share = share as usize;
-                let lean = if probes % 2 == 0 { share.saturating_sub(FEW / 2) } else { share + FEW / 2 };
+                let lean =
+                    if probes % 2 == 0 { share.saturating_sub(LINEAR_ROWS / 2) } else { share + LINEAR_ROWS / 2 };
                 from + lean.min(to - from - 1)
             }
             false => from + (to - from) / 2,
@@ -102,6 +103,6 @@ mod tests {
         assert!(looks(&hashes, &asked) <= 14, "{}", looks(&hashes, &asked));
         // Worst case: each key is twice the previous one, at both ends.
         let worst: Vec<u64> = (0..1 << 17).map(|n| if n < 40 { 1 << n } else { u64::MAX - (1 << 17) + n }).collect();
-        assert!(looks(&worst, &worst[..1000]) <= 12 + 17 + FEW, "{}", looks(&worst, &worst[..1000]));
+        assert!(looks(&worst, &worst[..1000]) <= 12 + 17 + LINEAR_ROWS, "{}", looks(&worst, &worst[..1000]));
     }
 }

@@ -11,7 +11,7 @@ use super::names::{self, SetPlaces};
 use webtwin_base::error::Result;
 
 /// Number of pages of a set whose hosts are counted.
-pub const HOSTS_OF: usize = 64;
+pub const HOST_COUNT_PAGES: usize = 64;
 
 /// Maximum number of copies of an original whose sizes are listed.
 const SIZES: usize = 24;
@@ -74,7 +74,7 @@ pub struct ListedSet {
     pub id: String,
     /// Number of pages.
     pub pages: usize,
-    /// Number of hosts of the first [`HOSTS_OF`] pages.
+    /// Number of hosts of the first [`HOST_COUNT_PAGES`] pages.
     pub hosts: usize,
     /// Kept page, or else the first page.
     pub page: PageAnswer,
@@ -88,7 +88,8 @@ pub struct ListedSet {
 /// Returns [`webtwin_base::error::Error::Input`] if a damaged part of the index is read.
 ///
 /// # Cost
-/// That of [`names::find`], and the rows of [`HOSTS_OF`] pages for each cluster in the answer.
+/// That of [`names::find`], and the rows of [`HOST_COUNT_PAGES`] pages for each cluster in the
+/// answer.
 pub fn sets(index: &LookupIndex, asked: ListRequest<'_>) -> Result<ListPage<ListedSet>> {
     let find = |words: &[u64]| names::find(&index.cluster_names, words, asked.from, asked.limit);
     ListPage::places(index.clusters(), asked, find)?.shown(|place| {
@@ -96,7 +97,7 @@ pub fn sets(index: &LookupIndex, asked: ListRequest<'_>) -> Result<ListPage<List
         let pages = index.cluster(row.cluster)?;
         let count = pages.len();
         let origins =
-            pages.take(HOSTS_OF).map(|page| Ok(index.page(page)?.origin)).collect::<Result<BTreeSet<u32>>>()?;
+            pages.take(HOST_COUNT_PAGES).map(|page| Ok(index.page(page)?.origin)).collect::<Result<BTreeSet<u32>>>()?;
         let mut hosts = BTreeSet::new();
         for origin in origins {
             // A host under both schemes counts once.

@@ -20,13 +20,13 @@ const WORDS: usize = 12;
 
 /// Maximum number of rows that are read for one answer. It bounds any request to a few
 /// milliseconds.
-const READS: usize = 1 << 15;
+const MAX_READS: usize = 1 << 15;
 
 /// Calls `word` with the hash of each word of a title or URL. Percent-encoded bytes are decoded,
 /// and punctuation separates words, so *www.example.com/a%20b* has five.
 pub fn each_word(words: &mut WordSplitter, text: &str, mut word: impl FnMut(u64)) {
     let plain: String = decoded(text).chars().map(|c| if c.is_ascii_punctuation() { ' ' } else { c }).collect();
-    words.each(&plain, |one| word(xxh3_64(one)));
+    words.for_each_word(&plain, |one| word(xxh3_64(one)));
 }
 
 /// Decodes percent-encoded bytes; bytes that are not UTF-8 become replacement characters.
@@ -81,7 +81,7 @@ pub struct SetPlaces {
 /// Reads the rows of the rarest word, each with a binary search for every other word: at most
 /// 32,768 rows in total.
 pub fn find(column: &IndexColumn<HashRow>, words: &[u64], from: u32, most: usize) -> Result<SetPlaces> {
-    find_within(column, words, from, most, READS)
+    find_within(column, words, from, most, MAX_READS)
 }
 
 fn find_within(

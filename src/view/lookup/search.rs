@@ -28,7 +28,7 @@ pub(super) const PAGES: &str = "words.pages";
 pub const WINDOW: usize = 100;
 
 /// Maximum number of pages of a collection, and of mirrors or copies, that an answer lists.
-pub const NAMED: usize = 20;
+pub const MAX_LISTED: usize = 20;
 
 /// Texts of the run by their words, and the pages of each text.
 #[derive(Debug)]
@@ -314,7 +314,7 @@ fn in_collection(index: &LookupIndex, group: &MatchGroup, members: &[PageHit]) -
     let Some((_, pages)) = by_collection(members).find(|one| one.0 == own).filter(|_| own != NONE) else {
         return Ok(None);
     };
-    let named = pages.iter().take(NAMED).map(|hit| PageAnswer::read(index, hit.page)).collect::<Result<_>>()?;
+    let named = pages.iter().take(MAX_LISTED).map(|hit| PageAnswer::read(index, hit.page)).collect::<Result<_>>()?;
     Ok(Some(CollectionMatches { id: hexadecimal(index.collection(own)?.id), pages: pages.len(), named }))
 }
 
@@ -325,7 +325,7 @@ fn replicas(index: &LookupIndex, group: &MatchGroup, members: &[PageHit]) -> Res
         let counted: BTreeMap<u32, usize> = by_collection(members).map(|(one, pages)| (one, pages.len())).collect();
         let all = index.mirrors(index.collection(row.collection)?.similar_cluster)?;
         let count = all.len().saturating_sub(1);
-        let named = all.filter(|&one| one != row.collection).take(NAMED).map(|one| {
+        let named = all.filter(|&one| one != row.collection).take(MAX_LISTED).map(|one| {
             let (of, pages) = (index.collection(one)?, counted.get(&one).copied().unwrap_or_default());
             Ok(Replica { id: hexadecimal(of.id), url: index.url(of.root)?, pages })
         });
@@ -336,7 +336,7 @@ fn replicas(index: &LookupIndex, group: &MatchGroup, members: &[PageHit]) -> Res
     }
     let all = index.cluster(row.cluster)?;
     let count = all.len().saturating_sub(1);
-    let named = all.filter(|&page| page != group.shown.page).take(NAMED).map(|page| {
+    let named = all.filter(|&page| page != group.shown.page).take(MAX_LISTED).map(|page| {
         let PageAnswer { id, url } = PageAnswer::read(index, page)?;
         Ok(Replica { id, url, pages: usize::from(members.binary_search_by_key(&page, |hit| hit.page).is_ok()) })
     });

@@ -13,13 +13,13 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Maximum length of a word that can be found, in bytes. Longer ones are keys and encoded files.
-pub const LONGEST: usize = 128;
+pub const MAX_WORD_BYTES: usize = 128;
 
 /// Maximum length of a query, in bytes.
 pub const QUESTION: usize = 1000;
 
 /// Maximum number of words of a query.
-pub const MOST: usize = 32;
+pub const MAX_QUERY_WORDS: usize = 32;
 
 /// Finds the words of a text, in order, as byte ranges.
 pub fn words(text: &str, into: &mut Vec<Range<usize>>) {
@@ -39,7 +39,8 @@ pub fn words(text: &str, into: &mut Vec<Range<usize>>) {
 fn runs(text: &str, at: usize, into: &mut Vec<Range<usize>>) {
     let parts = text.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric());
     let start_of = |part: &str| at + (part.as_ptr().addr() - text.as_ptr().addr());
-    let ranges = parts.filter(|part| (1..=LONGEST).contains(&part.len())).map(|part| (start_of(part), part.len()));
+    let ranges =
+        parts.filter(|part| (1..=MAX_WORD_BYTES).contains(&part.len())).map(|part| (start_of(part), part.len()));
     into.extend(ranges.map(|(start, length)| start..start + length));
 }
 
@@ -97,8 +98,8 @@ impl Question {
         }
         match question.words.len() {
             0 => Err("the query has no word; add one".into()),
-            1..=MOST => Ok(question),
-            count => Err(format!("the query has {count} words, but at most {MOST} are allowed")),
+            1..=MAX_QUERY_WORDS => Ok(question),
+            count => Err(format!("the query has {count} words, but at most {MAX_QUERY_WORDS} are allowed")),
         }
     }
 }
@@ -136,7 +137,7 @@ mod tests {
         assert_eq!(all("Straße—ÄRGER ünï.code"), ["straße", "ärger", "ünï", "code"]);
         assert_eq!(all("e\u{301}te\u{301} हिन्दी"), ["e\u{301}te\u{301}", "हिन्दी"]);
         assert_eq!(all("日本語 カタカナ"), ["日", "本", "語", "カタカナ"]);
-        assert!(all(&"x".repeat(LONGEST + 1)).is_empty() && all("-- … ☃").is_empty());
+        assert!(all(&"x".repeat(MAX_WORD_BYTES + 1)).is_empty() && all("-- … ☃").is_empty());
     }
 
     #[test]

@@ -16,7 +16,7 @@ use webtwin_base::error::{Error, Result};
 use webtwin_storage::location::{Location, is_plain};
 
 /// Interval between two checks of a followed folder.
-const FOLLOW: Duration = Duration::from_millis(500);
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Name of the file in a followed folder that names the index.
 const CURRENT: &str = "CURRENT";
@@ -136,7 +136,7 @@ pub(super) async fn follow(shared: Arc<Shared>) {
     loop {
         tokio::select! {
             () = shared.front.stopped() => return,
-            () = tokio::time::sleep(FOLLOW) => {}
+            () = tokio::time::sleep(FOLLOW_INTERVAL) => {}
         }
         let shared = Arc::clone(&shared);
         let looked = tokio::task::spawn_blocking(move || {

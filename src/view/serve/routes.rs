@@ -29,10 +29,10 @@ use webtwin_results::FinishedRun;
 use webtwin_results::explained::PagePairTables as Explained;
 
 /// Maximum number of members of a set in an answer.
-const MOST_MEMBERS: usize = 1000;
+const MAX_MEMBERS: usize = 1000;
 
 /// Maximum number of fingerprints in a request, and of doc ids found for one.
-const MOST_NEAR: usize = 1000;
+const MAX_NEAR: usize = 1000;
 
 pub(super) type RouteQuery = Extension<Arc<Served>>;
 pub(super) type SharedState = State<Arc<Shared>>;
@@ -272,7 +272,7 @@ fn near(
     }
     let mut found = tables.near(fingerprint, k)?;
     found.sort_unstable_by_key(|one| (one.distance, one.fingerprint));
-    let limit = limit.unwrap_or(100).min(MOST_NEAR);
+    let limit = limit.unwrap_or(100).min(MAX_NEAR);
     let (mut all, mut message) = (Vec::new(), 0);
     for one in found {
         if message >= limit {
@@ -313,9 +313,9 @@ async fn near_batch(
 ) -> AnswerResult {
     let body = bytes_of(body, shared.front.limits().body).await?;
     let NearBatch { fingerprints, k, limit } = json_of(&headers, &body)?;
-    if fingerprints.len() > MOST_NEAR {
+    if fingerprints.len() > MAX_NEAR {
         let what =
-            format!("{} fingerprints, but at most {MOST_NEAR} are allowed; send several bodies", fingerprints.len());
+            format!("{} fingerprints, but at most {MAX_NEAR} are allowed; send several bodies", fingerprints.len());
         return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", what));
     }
     let one = |text: &String| near(&served, id(text)?, k, limit);
@@ -333,23 +333,23 @@ struct Page {
 
 async fn sets_listed(Extension(served): RouteQuery, uri: Uri) -> AnswerResult {
     let asked: OfList = query(&uri)?;
-    Ok(json(&lists::sets(&served.index, asked.asked(MOST_MEMBERS)?)?))
+    Ok(json(&lists::sets(&served.index, asked.asked(MAX_MEMBERS)?)?))
 }
 
 async fn originals_listed(Extension(served): RouteQuery, uri: Uri) -> AnswerResult {
     let asked: OfList = query(&uri)?;
-    Ok(json(&lists::originals(&served.index, asked.asked(MOST_MEMBERS)?)?))
+    Ok(json(&lists::originals(&served.index, asked.asked(MAX_MEMBERS)?)?))
 }
 
 async fn set(Extension(served): RouteQuery, Path(text): Path<String>, uri: Uri) -> AnswerResult {
     let Page { from, limit } = query(&uri)?;
-    let found = sets::set(&served.index, id(&text)?, from, limit.unwrap_or(100).min(MOST_MEMBERS))?;
+    let found = sets::set(&served.index, id(&text)?, from, limit.unwrap_or(100).min(MAX_MEMBERS))?;
     Ok(json(&found.ok_or_else(|| Problem::missing("no page of a trivial cluster has this id"))?))
 }
 
 async fn collection(Extension(served): RouteQuery, Path(text): Path<String>, uri: Uri) -> AnswerResult {
     let Page { from, limit } = query(&uri)?;
-    let found = sets::collection(&served.index, id(&text)?, from, limit.unwrap_or(100).min(MOST_MEMBERS))?;
+    let found = sets::collection(&served.index, id(&text)?, from, limit.unwrap_or(100).min(MAX_MEMBERS))?;
     Ok(json(&found.ok_or_else(|| Problem::missing("no collection has this id"))?))
 }
 
@@ -431,7 +431,7 @@ impl Copies {
 
 async fn other_copies(Extension(served): RouteQuery, uri: Uri) -> AnswerResult {
     let copies: Copies = query(&uri)?;
-    let most = copies.limit.unwrap_or(20).min(MOST_MEMBERS);
+    let most = copies.limit.unwrap_or(20).min(MAX_MEMBERS);
     let found = copies.find(&mut served.asker(), most)?;
     Ok(json(&json!({ "url": copies.url, "alternates": found })))
 }

@@ -21,13 +21,13 @@ use webtwin_http::Problem;
 use webtwin_http::answer::{AnswerResult, json as in_json, query};
 
 /// Maximum number of results in an answer.
-const MOST: usize = 100;
+const MAX_RESULTS: usize = 100;
 
 /// Default number of results in an answer.
 const RESULTS: usize = 10;
 
 /// Maximum index of the first result. Later results are not read in practice.
-const LAST: usize = 10_000;
+const MAX_FIRST_INDEX: usize = 10_000;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,8 +47,8 @@ impl SearchRequest {
         SearchOptions {
             roll: self.roll != Some(Flag::Off),
             reorder: self.reorder == Flag::On,
-            from: self.from.min(LAST),
-            limit: self.limit.unwrap_or(RESULTS).min(MOST),
+            from: self.from.min(MAX_FIRST_INDEX),
+            limit: self.limit.unwrap_or(RESULTS).min(MAX_RESULTS),
         }
     }
 
@@ -120,9 +120,9 @@ pub(super) async fn page(State(shared): SharedState, Extension(served): RouteQue
             "previous results",
         );
     }
-    // There is no link to results beyond `LAST`, because they are not served.
+    // There is no link to results beyond `MAX_FIRST_INDEX`, because they are not served.
     let next = found.from + found.shown.len();
-    if next < found.results.min(LAST) && !found.shown.is_empty() {
+    if next < found.results.min(MAX_FIRST_INDEX) && !found.shown.is_empty() {
         asked.link(&mut html, SearchOptions { from: next, ..wanted }, "next results");
     }
     html.markup("</p>");

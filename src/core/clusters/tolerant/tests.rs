@@ -16,16 +16,16 @@ const SETTINGS: ClusterSettings = ClusterSettings {
 /// A crawl of hosts, each given as the trivial clusters of its pages and the links between them by
 /// index.
 #[derive(Default)]
-struct Drawn {
+struct DrawnCrawl {
     names: Vec<char>,
     hosts: Vec<HostId>,
     links: Vec<(Page, Page)>,
 }
 
-impl Drawn {
+impl DrawnCrawl {
     /// Adds a host; upper-case pages have no copy. A link is written "ab", by the first pages of
     /// these names.
-    fn host(mut self, pages: &str, links: &str) -> Drawn {
+    fn host(mut self, pages: &str, links: &str) -> DrawnCrawl {
         let (first, host) = (self.names.len(), self.hosts.last().map_or(HostId(0), |host| HostId(host.0 + 1)));
         self.names.extend(pages.chars());
         self.hosts.resize(self.names.len(), host);
@@ -40,8 +40,8 @@ impl Drawn {
     /// Returns collections as the names of their pages, followed by a plus and the attached pages.
     fn grown(&self, settings: &ClusterSettings) -> Vec<Vec<String>> {
         let label = |at: usize| {
-            let alike = |other: &char| other.is_lowercase() && *other == self.names[at];
-            ClusterId(self.names.iter().position(alike).unwrap_or(at) as u32)
+            let is_same_text = |other: &char| other.is_lowercase() && *other == self.names[at];
+            ClusterId(self.names.iter().position(is_same_text).unwrap_or(at) as u32)
         };
         let labels: Vec<ClusterId> = (0..self.names.len()).map(label).collect();
         let name = |page: &Page| self.names[*page];
@@ -55,8 +55,8 @@ impl Drawn {
             }
             text
         };
-        let found = similar_clusters(&labels, &self.hosts, &self.links, settings);
-        let message = found.iter().filter(|cluster| !cluster.double);
+        let similar = similar_clusters(&labels, &self.hosts, &self.links, settings);
+        let message = similar.iter().filter(|cluster| !cluster.double);
         message.map(|cluster| cluster.collections.iter().map(text).collect()).collect()
     }
 }
@@ -69,14 +69,14 @@ const TREE: &str = "ab ac bd ce";
 
 #[test]
 fn a_page_missing_in_one_mirror_is_missing_there_only() {
-    let crawl = Drawn::default().host("abcde", TREE).host("abcde", TREE).host("abce", "ab ac ce");
+    let crawl = DrawnCrawl::default().host("abcde", TREE).host("abcde", TREE).host("abce", "ab ac ce");
     assert_eq!(crawl.grown(&SETTINGS), [["abcde", "abcde", "abce"]]);
 }
 
 #[test]
 fn closer_linked_of_two_copies_in_one_mirror_is_in_the_collection() {
     // The second host has d twice: x is the name of the double, which only b links to.
-    let mut crawl = Drawn::default().host("abcde", TREE).host("axbcde", "ab ac bd ce cd bx");
+    let mut crawl = DrawnCrawl::default().host("abcde", TREE).host("axbcde", "ab ac bd ce cd bx");
     crawl.names[6] = 'd';
     assert_eq!(crawl.grown(&SETTINGS), [["abcde", "abcde"]]);
     assert_eq!(crawl.grown(&attaching(AttachmentRule::Nearby)), [["abcde", "abcde+d"]]);
@@ -84,7 +84,7 @@ fn closer_linked_of_two_copies_in_one_mirror_is_in_the_collection() {
 
 #[test]
 fn two_versions_on_one_host_are_two_collections_each_in_one_piece() {
-    let mut crawl = Drawn::default().host("abcde", TREE).host("abcdevwxyz", "ab ac bd ce vw vx wy xz av");
+    let mut crawl = DrawnCrawl::default().host("abcde", TREE).host("abcdevwxyz", "ab ac bd ce vw vx wy xz av");
     for (at, name) in (10..).zip("abcde".chars()) {
         crawl.names[at] = name;
     }
@@ -94,8 +94,8 @@ fn two_versions_on_one_host_are_two_collections_each_in_one_piece() {
 #[test]
 fn home_pages_of_two_hosts_do_not_join_separately_mirrored_manuals() {
     // h links to two manuals, each of which is on five more hosts.
-    let both = "ab ac cb vw vx xw ha hv";
-    let mut crawl = Drawn::default().host("habcvwx", both).host("habcvwx", both);
+    let links = "ab ac cb vw vx xw ha hv";
+    let mut crawl = DrawnCrawl::default().host("habcvwx", links).host("habcvwx", links);
     for _ in 0..5 {
         crawl = crawl.host("abc", "ab ac cb").host("vwx", "vw vx xw");
     }
@@ -106,8 +106,8 @@ fn home_pages_of_two_hosts_do_not_join_separately_mirrored_manuals() {
 fn two_manuals_that_two_hosts_carry_are_two_similar_clusters() {
     // A similar crawl with so few copies that the home pages join the manuals; all manuals have the
     // licence l.
-    let both = "ab ac cb vw vx xw ha hv bl wl al vl";
-    let mut crawl = Drawn::default().host("habcvwxl", both).host("habcvwxl", both);
+    let links = "ab ac cb vw vx xw ha hv bl wl al vl";
+    let mut crawl = DrawnCrawl::default().host("habcvwxl", links).host("habcvwxl", links);
     for _ in 0..2 {
         crawl = crawl.host("abcl", "ab ac cb bl al").host("vwxl", "vw vx xw wl vl");
     }
@@ -117,7 +117,7 @@ fn two_manuals_that_two_hosts_carry_are_two_similar_clusters() {
 #[test]
 fn versions_that_drift_are_one_similar_cluster_though_the_first_and_last_share_little() {
     // Each version has six of the pages in a row, all linked from the contents t.
-    let mut crawl = Drawn::default();
+    let mut crawl = DrawnCrawl::default();
     for first in 0..5 {
         let pages: String = "abcdefghijklmno".chars().skip(2 * first).take(6).collect();
         let links: Vec<String> = pages.chars().map(|page| format!("t{page}")).collect();
@@ -128,7 +128,7 @@ fn versions_that_drift_are_one_similar_cluster_though_the_first_and_last_share_l
 
 #[test]
 fn repetition_on_one_host_is_a_mirror_only_with_the_setting() {
-    let mut crawl = Drawn::default().host("abcdevwxyz", "ab ac bd ce vw vx wy xz");
+    let mut crawl = DrawnCrawl::default().host("abcdevwxyz", "ab ac bd ce vw vx wy xz");
     for (at, name) in (5..).zip("abcde".chars()) {
         crawl.names[at] = name;
     }
@@ -143,20 +143,20 @@ fn meets_the_definition(
     hosts: &[HostId],
     min_hosts: usize,
 ) -> Result<(), String> {
-    let all = &cluster.collections;
+    let collections = &cluster.collections;
     let mut pages = BTreeSet::new();
-    for collection in all {
+    for collection in collections {
         for member in &collection.members {
             let one_host = hosts[member.1] == collection.host;
-            let alike = collection.members.iter().filter(|other| other.0 == member.0).count();
-            if !pages.insert(member.1) || !one_host || alike > 1 {
+            let copies = collection.members.iter().filter(|other| other.0 == member.0).count();
+            if !pages.insert(member.1) || !one_host || copies > 1 {
                 return Err(format!("1: {member:?} of {collection:?}"));
             }
             let linked = collection.members.iter().any(|other| {
-                all.iter().filter(|copy| *copy != collection).any(|copy| {
+                collections.iter().filter(|copy| *copy != collection).any(|copy| {
                     let (Some(p), Some(q)) = (copy.page_of(member.0), copy.page_of(other.0)) else { return false };
-                    let both = |x: (Page, Page), y: (Page, Page)| links.contains(&x) && links.contains(&y);
-                    both((member.1, other.1), (p, q)) || both((other.1, member.1), (q, p))
+                    let are_links = |x: (Page, Page), y: (Page, Page)| links.contains(&x) && links.contains(&y);
+                    are_links((member.1, other.1), (p, q)) || are_links((other.1, member.1), (q, p))
                 })
             });
             if !linked {
@@ -170,12 +170,12 @@ fn meets_the_definition(
         let shared =
             |copy: &PageCollection| collection.members.iter().filter(|member| copy.page_of(member.0).is_some()).count();
         let copy = |copy: &PageCollection| shared(copy) >= 3 && 10 * shared(copy) >= 3 * collection.members.len();
-        if all.iter().filter(larger).count() > 0 && !all.iter().filter(larger).any(copy) {
+        if collections.iter().filter(larger).count() > 0 && !collections.iter().filter(larger).any(copy) {
             return Err(format!("2: {collection:?}"));
         }
     }
-    let on: BTreeSet<HostId> = all.iter().map(|collection| collection.host).collect();
-    if on.len() < min_hosts || all.len() < 2 { Err("4".into()) } else { Ok(()) }
+    let hosts_covered: BTreeSet<HostId> = collections.iter().map(|collection| collection.host).collect();
+    if hosts_covered.len() < min_hosts || collections.len() < 2 { Err("4".into()) } else { Ok(()) }
 }
 
 /// Returns the links of a tree whose root is page `first`, to each later page from an earlier one.
@@ -196,12 +196,12 @@ proptest! {
     ) {
         let label = |l: &u32| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32);
         let labels: Vec<ClusterId> = labels.iter().map(label).collect();
-        let given: Vec<_> = links.iter().copied().collect();
-        let found = similar_clusters(&labels, &hosts, &given, &ClusterSettings { min_hosts, ..SETTINGS });
-        let mut seen = BTreeSet::new();
-        for cluster in &found {
+        let link_list: Vec<_> = links.iter().copied().collect();
+        let similar = similar_clusters(&labels, &hosts, &link_list, &ClusterSettings { min_hosts, ..SETTINGS });
+        let mut pages_seen = BTreeSet::new();
+        for cluster in &similar {
             let members = cluster.collections.iter().flat_map(|collection| &collection.members);
-            prop_assert!(members.into_iter().all(|member| seen.insert(member.1)), "a page in two collections");
+            prop_assert!(members.into_iter().all(|member| pages_seen.insert(member.1)), "a page in two collections");
             let min_hosts = if cluster.double { 1 } else { min_hosts as usize };
             prop_assert_eq!(meets_the_definition(cluster, &links, &hosts, min_hosts), Ok(()));
         }
@@ -228,9 +228,9 @@ proptest! {
         }
         let label = |l: &u32| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32);
         let names: Vec<ClusterId> = labels.iter().map(label).collect();
-        let found = similar_clusters(&names, &hosts, &links, &SETTINGS);
-        prop_assert_eq!(found.len(), 2);
-        for cluster in &found {
+        let similar = similar_clusters(&names, &hosts, &links, &SETTINGS);
+        prop_assert_eq!(similar.len(), 2);
+        for cluster in &similar {
             prop_assert_eq!(cluster.collections.len() as u32, both + alone);
             let members = cluster.collections.iter().flat_map(|collection| &collection.members);
             let trees: BTreeSet<u32> = members.map(|member| labels[member.1] / 100).filter(|tree| *tree > 0).collect();
@@ -246,22 +246,22 @@ proptest! {
         lost in prop::collection::vec(prop::collection::btree_set(1u32..13, 0..2), 2..5),
     ) {
         let (mut labels, mut hosts, mut links) = (vec![], vec![], vec![]);
-        for (host, lost) in (0..).zip(&lost) {
+        for (host, lost_pages) in (0..).zip(&lost) {
             let first = labels.len();
-            let changed = 100 + first as u32;
-            labels.extend((0..13u32).map(|page| if lost.contains(&page) { changed + page } else { page }));
+            let first_changed = 100 + first as u32;
+            labels.extend((0..13u32).map(|page| if lost_pages.contains(&page) { first_changed + page } else { page }));
             hosts.extend([HostId(host); 13]);
             links.extend(links_of(&tree, first));
         }
         let label = |l: &u32| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32);
         let labels: Vec<ClusterId> = labels.iter().map(label).collect();
-        let found = similar_clusters(&labels, &hosts, &links, &ClusterSettings { attach: AttachmentRule::Nearby, ..SETTINGS });
-        for collection in found.iter().flat_map(|cluster| &cluster.collections) {
+        let similar = similar_clusters(&labels, &hosts, &links, &ClusterSettings { attach: AttachmentRule::Nearby, ..SETTINGS });
+        for collection in similar.iter().flat_map(|cluster| &cluster.collections) {
             prop_assert!(collection.members.iter().all(|member| hosts[member.1] == collection.host));
         }
         let whole = lost.iter().filter(|lost| lost.is_empty()).count();
         if whole > 1 {
-            let full = found.iter().flat_map(|cluster| &cluster.collections).filter(|c| c.members.len() == 13).count();
+            let full = similar.iter().flat_map(|cluster| &cluster.collections).filter(|c| c.members.len() == 13).count();
             prop_assert!(full >= whole, "{full} of {whole}");
         }
     }

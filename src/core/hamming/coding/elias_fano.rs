@@ -22,12 +22,12 @@ use super::{DamagedBytes, EncodedFingerprints};
 /// Number of fingerprints in a block (fewer in the last).
 pub const ROWS: usize = 1024;
 
-/// Largest width of the low part other than [`WHOLE`]. One unaligned load of eight bytes always
-/// contains a low part of this width.
-const WIDEST: u32 = 56;
+/// Largest width of the low part other than [`WHOLE_WIDTH`]. One unaligned load of eight bytes
+/// always contains a low part of this width.
+const MAX_WIDTH: u32 = 56;
 
 /// Width of a block that has no unary part and eight bytes for each fingerprint.
-const WHOLE: u32 = 64;
+const WHOLE_WIDTH: u32 = 64;
 
 /// Bytes of the head: first fingerprint and width.
 const HEAD: usize = 9;
@@ -50,48 +50,48 @@ pub fn encode_into(sorted: &[u64], block_rows: usize, encoded: &mut EncodedFinge
 
 /// Returns the width with which a block is smallest. Ties go to the largest width, which has the
 /// shortest unary part.
-fn narrowest(others: usize, range: u64) -> u32 {
-    let bytes = |&width: &u32| body_bytes(others, range, width);
-    (0..=WIDEST).chain([WHOLE]).rev().min_by_key(bytes).unwrap_or(WHOLE)
+fn narrowest(count: usize, range: u64) -> u32 {
+    let bytes = |&width: &u32| body_bytes(count, range, width);
+    (0..=MAX_WIDTH).chain([WHOLE_WIDTH]).rev().min_by_key(bytes).unwrap_or(WHOLE_WIDTH)
 }
 
-fn body_bytes(others: usize, range: u64, width: u32) -> u128 {
-    if width == WHOLE {
-        return 8 * others as u128;
+fn body_bytes(count: usize, range: u64, width: u32) -> u128 {
+    if width == WHOLE_WIDTH {
+        return 8 * count as u128;
     }
-    low_bytes(others, width) as u128 + (u128::from(range >> width) + others as u128).div_ceil(8)
+    low_bytes(count, width) as u128 + (u128::from(range >> width) + count as u128).div_ceil(8)
 }
 
-fn low_bytes(others: usize, width: u32) -> usize {
-    (others * width as usize).div_ceil(8)
+fn low_bytes(count: usize, width: u32) -> usize {
+    (count * width as usize).div_ceil(8)
 }
 
-fn push_rows(bytes: &mut Vec<u8>, first: u64, others: &[u64], width: u32) {
-    if width == WHOLE {
-        bytes.extend(others.iter().flat_map(|fingerprint| fingerprint.to_le_bytes()));
+fn push_rows(bytes: &mut Vec<u8>, first: u64, later: &[u64], width: u32) {
+    if width == WHOLE_WIDTH {
+        bytes.extend(later.iter().flat_map(|fingerprint| fingerprint.to_le_bytes()));
         return;
     }
     // Whole words are written, each over the incomplete last byte of the word before, so the buffer
     // needs eight extra bytes.
     let mut at = bytes.len();
-    let unary = at + low_bytes(others.len(), width);
+    let unary = at + low_bytes(later.len(), width);
     bytes.resize(unary + 8, 0);
-    let (mut pending, mut held) = (0u64, 0);
-    for fingerprint in others {
-        pending |= ((fingerprint - first) & low_mask(width)) << held;
-        held += width;
+    let (mut pending, mut pending_bits) = (0u64, 0);
+    for fingerprint in later {
+        pending |= ((fingerprint - first) & low_mask(width)) << pending_bits;
+        pending_bits += width;
         bytes[at..at + 8].copy_from_slice(&pending.to_le_bytes());
-        at += (held / 8) as usize;
-        (pending, held) = (pending >> (held & !7), held % 8);
+        at += (pending_bits / 8) as usize;
+        (pending, pending_bits) = (pending >> (pending_bits & !7), pending_bits % 8);
     }
     bytes.truncate(unary);
-    let ones = others.last().map_or(0, |last| ((last - first) >> width) as usize + others.len());
+    let ones = later.last().map_or(0, |last| ((last - first) >> width) as usize + later.len());
     bytes.resize(unary + 8 * ones.div_ceil(64), 0);
     // A word is written once it has all its ones. Setting each bit in memory would make every write
     // wait for the one before.
     let (words, _) = bytes[unary..].as_chunks_mut::<8>();
     let (mut at, mut word) = (0, 0u64);
-    for (i, fingerprint) in others.iter().enumerate() {
+    for (i, fingerprint) in later.iter().enumerate() {
         let place = ((fingerprint - first) >> width) as usize + i;
         if place / 64 != at {
             words[at] = word.to_le_bytes();
@@ -117,32 +117,32 @@ pub fn decode(block: &[u8], rows: &mut [u64]) -> Result<(), DamagedBytes> {
     let Some((head, body)) = block.split_at_checked(HEAD) else {
         return Err(DamagedBytes("a block shorter than its head"));
     };
-    let Some((row, others)) = rows.split_first_mut() else {
+    let Some((row, later)) = rows.split_first_mut() else {
         return Err(DamagedBytes("a block without rows"));
     };
     let first = load(head);
     let width = u32::from(head[8]);
     *row = first;
-    if width == WHOLE && body.len() == 8 * others.len() {
-        for (row, bytes) in others.iter_mut().zip(body.as_chunks::<8>().0) {
+    if width == WHOLE_WIDTH && body.len() == 8 * later.len() {
+        for (row, bytes) in later.iter_mut().zip(body.as_chunks::<8>().0) {
             *row = u64::from_le_bytes(*bytes);
         }
         return Ok(());
     }
-    let low = low_bytes(others.len(), width);
-    if width > WIDEST || low > body.len() {
+    let low = low_bytes(later.len(), width);
+    if width > MAX_WIDTH || low > body.len() {
         return Err(DamagedBytes("a width that does not fit the block"));
     }
-    high_parts(&body[low..], first, width, others)?;
-    low_parts(body, width, others);
+    high_parts(&body[low..], first, width, later)?;
+    low_parts(body, width, later);
     Ok(())
 }
 
 /// Sets each row to the first fingerprint plus its high part.
 fn high_parts(unary: &[u8], first: u64, width: u32, rows: &mut [u64]) -> Result<(), DamagedBytes> {
-    let (words, rest) = unary.as_chunks::<8>();
+    let (words, tail) = unary.as_chunks::<8>();
     let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
+    last[..tail.len()].copy_from_slice(tail);
     let mut left = rows.iter_mut();
     // Value of a one at bit 0 of the current word. The number of zeros below a one is its position
     // minus the number of ones below it.

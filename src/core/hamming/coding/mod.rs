@@ -78,14 +78,14 @@ impl EncodedFingerprints {
         rows: &mut [u64],
         decode_block: impl Fn(&[u8], &mut [u64]) -> Result<(), DamagedBytes>,
     ) -> Result<(), DamagedBytes> {
-        let (mut rest, mut start) = (rows, CodedBlock { key: 0, rows: 0, bytes: 0 });
+        let (mut remaining, mut start) = (rows, CodedBlock { key: 0, rows: 0, bytes: 0 });
         for &block in &self.blocks {
-            let split = std::mem::take(&mut rest).split_at_mut_checked(block.rows - start.rows);
-            let (into, after) = split.ok_or(DamagedBytes("more rows than requested"))?;
+            let split = std::mem::take(&mut remaining).split_at_mut_checked(block.rows - start.rows);
+            let (into, tail) = split.ok_or(DamagedBytes("more rows than requested"))?;
             decode_block(&self.bytes[start.bytes..block.bytes], into)?;
-            (rest, start) = (after, block);
+            (remaining, start) = (tail, block);
         }
-        if rest.is_empty() { Ok(()) } else { Err(DamagedBytes("fewer rows than requested")) }
+        if remaining.is_empty() { Ok(()) } else { Err(DamagedBytes("fewer rows than requested")) }
     }
 
     /// Returns the bits per fingerprint, including 64 bits of key for each block, as in the paper's

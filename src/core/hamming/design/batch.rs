@@ -16,14 +16,14 @@
 
 use super::super::conditions::{MAX_K, conditions};
 use super::super::kernels::SIBLING_BITS;
-use super::super::query_tables::{MOST_QUERIES, QueryTables, lanes};
+use super::super::query_tables::{MAX_QUERIES, QueryTables, lanes};
 use super::paper::binomial;
 
 /// Nanoseconds of a probe by lanes of a line, for tables of 1, 2 and 4 MB.
 const PROBE_NS: [(usize, f64); 3] = [(8, 1.35), (16, 1.6), (32, 1.85)];
 
 /// Additional nanoseconds of a probe if the sibling does not consist of two whole bytes.
-const SCATTERED_NS: f64 = 1.0;
+const SCATTERED_PROBE_NS: f64 = 1.0;
 
 /// Nanoseconds to process a survivor.
 const SURVIVOR_NS: f64 = 55.0;
@@ -63,18 +63,19 @@ impl BatchCost {
             BatchCost { conditions: conditions.len(), sets: 0, table_bytes: 0, ns_a_fingerprint: DECODE_NS };
         let mut left = queries;
         while left > 0 {
-            let some = left.min(MOST_QUERIES);
-            left -= some;
+            let set_queries = left.min(MAX_QUERIES);
+            left -= set_queries;
             batch.sets += 1;
-            batch.table_bytes += QueryTables::bytes(some, k);
-            let lanes = lanes(some).count();
+            batch.table_bytes += QueryTables::bytes(set_queries, k);
+            let lanes = lanes(set_queries).count();
             let probe = PROBE_NS.iter().find(|(most, _)| lanes <= *most).map_or(0.0, |(_, ns)| *ns);
             let buckets = f64::from(1 << SIBLING_BITS);
             for condition in &conditions {
                 let agree: u64 = (0..=condition.errors).map(|errors| binomial(SIBLING_BITS, errors)).sum();
-                let survivors = some as f64 / buckets * agree as f64 / buckets;
+                let survivors = set_queries as f64 / buckets * agree as f64 / buckets;
                 let whole = condition.sibling.to_le_bytes().iter().all(|byte| [0, u8::MAX].contains(byte));
-                batch.ns_a_fingerprint += probe + if whole { 0.0 } else { SCATTERED_NS } + survivors * SURVIVOR_NS;
+                batch.ns_a_fingerprint +=
+                    probe + if whole { 0.0 } else { SCATTERED_PROBE_NS } + survivors * SURVIVOR_NS;
             }
         }
         Some(batch)
@@ -104,10 +105,10 @@ mod tests {
 
     #[test]
     fn queries_beyond_the_capacity_of_a_set_go_into_further_sets() {
-        let (one, two) =
-            (BatchCost::predict(MOST_QUERIES, 3).unwrap(), BatchCost::predict(2 * MOST_QUERIES, 3).unwrap());
-        assert_eq!((one.sets, two.sets, two.table_bytes), (1, 2, 2 * one.table_bytes));
-        assert!((two.ns_a_fingerprint - DECODE_NS - 2.0 * (one.ns_a_fingerprint - DECODE_NS)).abs() < 1e-9);
+        let (single, two) =
+            (BatchCost::predict(MAX_QUERIES, 3).unwrap(), BatchCost::predict(2 * MAX_QUERIES, 3).unwrap());
+        assert_eq!((single.sets, two.sets, two.table_bytes), (1, 2, 2 * single.table_bytes));
+        assert!((two.ns_a_fingerprint - DECODE_NS - 2.0 * (single.ns_a_fingerprint - DECODE_NS)).abs() < 1e-9);
         assert!(BatchCost::predict(1000, MAX_K + 1).is_none());
     }
 

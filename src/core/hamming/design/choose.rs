@@ -27,14 +27,14 @@ use super::{TableDesign, covering};
 use webtwin_base::error::{Error, Result};
 
 /// Maximum number of tables of a design that is considered.
-const MOST_TABLES: usize = 64;
+const MAX_TABLES: usize = 64;
 
 /// Maximum number of fingerprints of one index. Larger sets are divided into several indexes, all
 /// of which are queried.
-const MOST_ROWS: u64 = u32::MAX as u64;
+const MAX_ROWS: u64 = u32::MAX as u64;
 
 /// Maximum time of a chosen design, relative to the fastest design that fits.
-const SLOWER: f64 = 1.2;
+const MAX_SLOWDOWN: f64 = 1.2;
 
 /// A design and its predicted cost.
 #[derive(Debug, Clone)]
@@ -87,7 +87,7 @@ impl PricedDesign {
 /// Returns the number of indexes that a set of `documents` needs, each with up to 2^32 - 1
 /// documents.
 pub fn indexes(documents: u64) -> u64 {
-    documents.div_ceil(MOST_ROWS).max(1)
+    documents.div_ceil(MAX_ROWS).max(1)
 }
 
 /// Returns the designs for `documents` fingerprints of f bits and distance k, by number of tables:
@@ -106,7 +106,7 @@ pub fn candidates(documents: u64, f: u32, k: u32, costs: &ProbeCosts) -> Vec<Pri
     let d = (documents.max(2) as f64).log2();
     let recursive = (1..=f).rev().filter_map(|p| recursive(f, k, d, p.into()));
     designs.extend(recursive.map(|design| ("MJS07 recurrence".into(), design)));
-    designs.retain(|(_, design)| (1..=MOST_TABLES).contains(&design.keys.len()) && design.top_bits() > 0);
+    designs.retain(|(_, design)| (1..=MAX_TABLES).contains(&design.keys.len()) && design.top_bits() > 0);
     // The sort is stable: of designs with keys of the same lengths, the first one stays.
     designs.sort_by_cached_key(|(_, design)| (design.keys.len(), Reverse(lengths(design))));
     designs.dedup_by_key(|(_, design)| lengths(design));
@@ -129,11 +129,11 @@ fn lengths(design: &TableDesign) -> Vec<u32> {
 pub fn choose(candidates: &[PricedDesign], memory: Option<u64>) -> Result<usize> {
     let allowed = memory.unwrap_or(u64::MAX);
     let Some(smallest) = candidates.iter().map(|one| one.table_bytes).min() else {
-        return Err(Error::Usage(format!("no design has at most {MOST_TABLES} tables; use a smaller k")));
+        return Err(Error::Usage(format!("no design has at most {MAX_TABLES} tables; use a smaller k")));
     };
     let fits = || candidates.iter().enumerate().filter(|(_, one)| one.table_bytes <= allowed);
     let fastest = fits().map(|(_, one)| one.query_ns).fold(f64::MAX, f64::min);
-    let fast = fits().filter(|(_, one)| one.query_ns <= SLOWER * fastest);
+    let fast = fits().filter(|(_, one)| one.query_ns <= MAX_SLOWDOWN * fastest);
     fast.min_by_key(|(_, one)| one.table_bytes).map(|(at, _)| at).ok_or_else(|| Error::MemoryLimit {
         what: "the tables of an online index".into(),
         needed_bytes: smallest,
@@ -146,28 +146,28 @@ pub fn choose(candidates: &[PricedDesign], memory: Option<u64>) -> Result<usize>
 mod tests {
     use super::*;
 
-    fn of(documents: u64, k: u32) -> Vec<PricedDesign> {
+    fn priced_designs(documents: u64, k: u32) -> Vec<PricedDesign> {
         candidates(documents, 64, k, &ProbeCosts::TYPICAL)
     }
 
     #[test]
     fn predictions_are_near_measurements() {
-        let all = of(100_000_000, 3);
+        let designs = priced_designs(100_000_000, 3);
         for (tables, top_bits, bytes, us) in
             [(4, 16, 24.0, 4.7), (5, 18, 30.1, 2.1), (6, 20, 36.7, 1.2), (8, 24, 45.4, 1.0)]
         {
-            let one = all.iter().find(|one| one.tables() == tables).unwrap();
-            assert_eq!(one.top_bits().0, top_bits);
-            assert!((one.table_bytes as f64 / 1e8 - bytes).abs() < 0.1, "{tables}: {}", one.table_bytes);
-            let ratio = one.query_ns / 1000.0 / us;
+            let design = designs.iter().find(|one| one.tables() == tables).unwrap();
+            assert_eq!(design.top_bits().0, top_bits);
+            assert!((design.table_bytes as f64 / 1e8 - bytes).abs() < 0.1, "{tables}: {}", design.table_bytes);
+            let ratio = design.query_ns / 1000.0 / us;
             assert!((0.7..1.4).contains(&ratio), "{tables} tables: {ratio:.2}");
         }
     }
 
     #[test]
     fn more_tables_have_fewer_matches_as_in_the_papers_example() {
-        let all = of(1 << 34, 3);
-        let example: Vec<_> = all.iter().filter(|one| one.source.contains("Example")).collect();
+        let designs = priced_designs(1 << 34, 3);
+        let example: Vec<_> = designs.iter().filter(|one| one.source.contains("Example")).collect();
         assert_eq!(example.iter().map(|one| one.tables()).collect::<Vec<_>>(), [4, 10, 16, 20]);
         assert!(example.windows(2).all(|pair| pair[0].matches > pair[1].matches));
         assert!(example.windows(2).all(|pair| pair[0].table_bytes < pair[1].table_bytes));
@@ -176,10 +176,10 @@ mod tests {
     #[test]
     fn no_candidate_misses_a_pair() {
         for (f, k) in [(64, 0), (64, 1), (64, 2), (64, 3), (32, 3), (24, 4), (5, 2), (1, 0)] {
-            let all = candidates(1_000_000, f, k, &ProbeCosts::TYPICAL);
-            assert!(!all.is_empty(), "f {f}, k {k}");
-            for one in all {
-                assert!(one.design.survives_exhaustively(), "f {f}, k {k}: {one:?}");
+            let designs = candidates(1_000_000, f, k, &ProbeCosts::TYPICAL);
+            assert!(!designs.is_empty(), "f {f}, k {k}");
+            for priced in designs {
+                assert!(priced.design.survives_exhaustively(), "f {f}, k {k}: {priced:?}");
             }
         }
     }
@@ -187,19 +187,21 @@ mod tests {
     #[test]
     fn chosen_design_fits_and_is_the_smallest_fast_one() {
         for documents in [1000, 1_000_000, 100_000_000, 10_000_000_000] {
-            let all = of(documents, 3);
+            let designs = priced_designs(documents, 3);
             for part in 1..20 {
                 let memory = documents * 5 * part;
-                let Ok(pick) = choose(&all, Some(memory)) else {
-                    assert!(all.iter().all(|one| one.table_bytes > memory));
+                let Ok(pick) = choose(&designs, Some(memory)) else {
+                    assert!(designs.iter().all(|one| one.table_bytes > memory));
                     continue;
                 };
-                assert!(all[pick].table_bytes <= memory);
-                for other in all.iter().filter(|other| other.table_bytes <= memory) {
-                    assert!(all[pick].query_ns <= SLOWER * other.query_ns);
-                    let fast =
-                        all.iter().filter(|one| one.table_bytes <= memory).all(|one| other.query_ns <= one.query_ns);
-                    assert!(!fast || all[pick].table_bytes <= other.table_bytes);
+                assert!(designs[pick].table_bytes <= memory);
+                for other in designs.iter().filter(|other| other.table_bytes <= memory) {
+                    assert!(designs[pick].query_ns <= MAX_SLOWDOWN * other.query_ns);
+                    let fast = designs
+                        .iter()
+                        .filter(|one| one.table_bytes <= memory)
+                        .all(|one| other.query_ns <= one.query_ns);
+                    assert!(!fast || designs[pick].table_bytes <= other.table_bytes);
                 }
             }
         }
@@ -207,39 +209,39 @@ mod tests {
 
     #[test]
     fn less_memory_is_never_faster() {
-        let all = of(1_000_000_000, 3);
-        let smallest = all.iter().map(|one| one.table_bytes).min().unwrap();
-        let mut before = f64::MAX;
+        let designs = priced_designs(1_000_000_000, 3);
+        let smallest = designs.iter().map(|one| one.table_bytes).min().unwrap();
+        let mut previous_ns = f64::MAX;
         for memory in (0..40).map(|step| smallest + step * 2_000_000_000) {
-            let fits = all.iter().filter(|one| one.table_bytes <= memory);
+            let fits = designs.iter().filter(|one| one.table_bytes <= memory);
             let fastest = fits.map(|one| one.query_ns).fold(f64::MAX, f64::min);
-            let pick = &all[choose(&all, Some(memory)).unwrap()];
-            assert!(fastest <= before && pick.query_ns <= SLOWER * fastest);
-            before = fastest;
+            let pick = &designs[choose(&designs, Some(memory)).unwrap()];
+            assert!(fastest <= previous_ns && pick.query_ns <= MAX_SLOWDOWN * fastest);
+            previous_ns = fastest;
         }
     }
 
     #[test]
     fn rejection_names_the_bytes_that_suffice() {
-        let all = of(100_000_000, 3);
-        let Err(Error::MemoryLimit { needed_bytes, allowed_bytes, .. }) = choose(&all, Some(1_000_000)) else {
+        let designs = priced_designs(100_000_000, 3);
+        let Err(Error::MemoryLimit { needed_bytes, allowed_bytes, .. }) = choose(&designs, Some(1_000_000)) else {
             panic!()
         };
         assert_eq!(allowed_bytes, 1_000_000);
         assert!((2_400_000_000..2_410_000_000).contains(&needed_bytes));
-        assert!(choose(&all, Some(needed_bytes)).is_ok());
-        assert!(choose(&all, Some(needed_bytes - 1)).is_err());
+        assert!(choose(&designs, Some(needed_bytes)).is_ok());
+        assert!(choose(&designs, Some(needed_bytes - 1)).is_err());
         assert_eq!(choose(&[], None).unwrap_err().exit_code(), 2);
     }
 
     #[test]
     fn more_documents_cost_more_bytes_and_are_not_answered_faster() {
-        let mut before = (0, 0.0);
+        let mut previous = (0, 0.0);
         for documents in (0..50).map(|step| (1000.0 * 1.35f64.powi(step)) as u64) {
-            let one = PricedDesign::new(String::new(), example_3_1()[3].clone(), documents, &ProbeCosts::TYPICAL);
-            assert!(one.table_bytes > before.0, "{documents}");
-            assert!(one.query_ns >= before.1 || documents < 1 << 19, "{documents}");
-            before = (one.table_bytes, one.query_ns);
+            let priced = PricedDesign::new(String::new(), example_3_1()[3].clone(), documents, &ProbeCosts::TYPICAL);
+            assert!(priced.table_bytes > previous.0, "{documents}");
+            assert!(priced.query_ns >= previous.1 || documents < 1 << 19, "{documents}");
+            previous = (priced.table_bytes, priced.query_ns);
         }
     }
 
@@ -248,12 +250,12 @@ mod tests {
         use crate::hamming::online::Builder;
         let mut fingerprints: Vec<u64> = (0..30_000).map(webtwin_base::ids::splitmix64).collect();
         fingerprints.sort_unstable();
-        for one in of(30_000, 3) {
-            let (mut builder, _) = Builder::new(&one.design, "recipe-1", fingerprints.clone(), None).unwrap();
-            let built = std::iter::from_fn(|| builder.next_table());
+        for priced in priced_designs(30_000, 3) {
+            let (mut builder, _) = Builder::new(&priced.design, "recipe-1", fingerprints.clone(), None).unwrap();
+            let table_files = std::iter::from_fn(|| builder.next_table());
             let sizes: Vec<u64> =
-                built.map(|file| file.parts[1..].iter().map(|part| part.len() as u64).sum()).collect();
-            assert_eq!((sizes.iter().sum(), *sizes.iter().max().unwrap()), (one.table_bytes, one.largest_table));
+                table_files.map(|file| file.parts[1..].iter().map(|part| part.len() as u64).sum()).collect();
+            assert_eq!((sizes.iter().sum(), *sizes.iter().max().unwrap()), (priced.table_bytes, priced.largest_table));
         }
     }
 }

@@ -14,7 +14,7 @@ use super::{BlockDesign, subsets};
 
 /// Coverings with fewer keys than [`greedy`] finds, as (k, blocks, keys). They were found by
 /// annealing and are verified by a test.
-const FOUND: &[(u32, u32, &[u32])] = &[
+const KNOWN_COVERINGS: &[(u32, u32, &[u32])] = &[
     (3, 8, &[21, 26, 44, 67, 112, 137, 162, 196]),
     (3, 11, &[59, 205, 466, 692, 782, 865, 1126, 1301, 1448, 1624, 1667]),
     (
@@ -29,10 +29,10 @@ const FOUND: &[(u32, u32, &[u32])] = &[
 ];
 
 /// Maximum number of blocks into which a fingerprint is divided.
-const MOST_BLOCKS: u32 = 12;
+const MAX_BLOCKS: u32 = 12;
 
 /// Maximum number of keys of a design, each of which needs a table.
-const MOST_KEYS: usize = 64;
+const MAX_KEYS: usize = 64;
 
 /// Returns the block designs for distance `k` that no other design beats with both fewer keys and a
 /// larger fraction of the bits in each key, by ascending fraction.
@@ -40,30 +40,30 @@ const MOST_KEYS: usize = 64;
 /// # Cost
 /// Tens of milliseconds at k = 6.
 pub fn block_designs(k: u32) -> Vec<BlockDesign> {
-    let mut all: Vec<BlockDesign> = FOUND
+    let mut designs: Vec<BlockDesign> = KNOWN_COVERINGS
         .iter()
         .filter(|found| found.0 == k)
         .map(|&(_, blocks, keys)| BlockDesign { blocks, keys: keys.to_vec() })
         .collect();
-    for blocks in k + 1..=MOST_BLOCKS {
-        all.extend((1..=blocks - k).filter_map(|exact| greedy(blocks, exact, k)));
+    for blocks in k + 1..=MAX_BLOCKS {
+        designs.extend((1..=blocks - k).filter_map(|exact| greedy(blocks, exact, k)));
     }
-    for half in 1..=MOST_BLOCKS / 2 {
-        all.extend((1..half).filter_map(|exact| two_halves(half, exact, k)));
+    for half in 1..=MAX_BLOCKS / 2 {
+        designs.extend((1..half).filter_map(|exact| two_halves(half, exact, k)));
     }
     let share = |design: &BlockDesign| {
         let exact = design.keys.iter().map(|key| key.count_ones()).min().unwrap_or(0);
         // 27,720 is divisible by all numbers of blocks up to 12, so fractions are whole numbers.
         27_720 * exact / design.blocks
     };
-    all.sort_by_key(|design| (design.keys.len(), std::cmp::Reverse(share(design)), design.blocks));
+    designs.sort_by_key(|design| (design.keys.len(), std::cmp::Reverse(share(design)), design.blocks));
     let mut best = 0;
-    all.retain(|design| {
+    designs.retain(|design| {
         let better = share(design) > best;
         best = best.max(share(design));
         better
     });
-    all
+    designs
 }
 
 /// Returns the Steiner system S(3, 4, 8): fourteen keys of four of eight blocks that survive any
@@ -84,7 +84,7 @@ pub fn steiner() -> BlockDesign {
 /// Takes, repeatedly, the key that covers the most error patterns not covered yet; ties go to the
 /// smallest key.
 ///
-/// Returns `None` if more than [`MOST_KEYS`] keys would be taken.
+/// Returns `None` if more than [`MAX_KEYS`] keys would be taken.
 fn greedy(blocks: u32, exact: u32, k: u32) -> Option<BlockDesign> {
     if k == 0 {
         return Some(BlockDesign { blocks, keys: vec![super::width_mask(exact) as u32] });
@@ -92,7 +92,7 @@ fn greedy(blocks: u32, exact: u32, k: u32) -> Option<BlockDesign> {
     // A key of `exact` blocks avoids (blocks - exact choose k) of (blocks choose k) error patterns,
     // which gives a lower bound for the number of keys.
     let ways = super::paper::binomial(blocks, k);
-    if ways > MOST_KEYS as u64 * super::paper::binomial(blocks - exact, k) {
+    if ways > MAX_KEYS as u64 * super::paper::binomial(blocks - exact, k) {
         return None;
     }
     let mut errors: Vec<u32> = subsets(blocks, k).collect();
@@ -103,7 +103,7 @@ fn greedy(blocks: u32, exact: u32, k: u32) -> Option<BlockDesign> {
         let best = *candidates.iter().rev().max_by_key(|key| avoided(key))?;
         errors.retain(|errors| errors & best != 0);
         keys.push(best);
-        if keys.len() > MOST_KEYS {
+        if keys.len() > MAX_KEYS {
             return None;
         }
     }

@@ -38,8 +38,8 @@ impl ProbeCosts {
         let smallest = |measure: &dyn Fn(u64) -> f64| (0..ROUNDS).map(measure).fold(f64::MAX, f64::min);
         let read_ns = smallest(&|round| {
             // Each read determines the address of the next, so that reads cannot overlap.
-            let read = |at: u64, step: u64| numbers[(at ^ step) as usize % NUMBERS];
-            timed(1 << 16, || (0..1 << 16).fold(round, read))
+            let number_at = |at: u64, step: u64| numbers[(at ^ step) as usize % NUMBERS];
+            timed(1 << 16, || (0..1 << 16).fold(round, number_at))
         });
         let bytes: &[u8] = bytemuck::cast_slice(&numbers);
         let check_ns = smallest(&|round| {
@@ -57,10 +57,10 @@ impl ProbeCosts {
     }
 }
 
-/// Returns the nanoseconds per operation if `done` runs `times` operations.
-fn timed(times: usize, done: impl FnOnce() -> u64) -> f64 {
+/// Returns the nanoseconds per operation if `work` runs `times` operations.
+fn timed(times: usize, work: impl FnOnce() -> u64) -> f64 {
     let start = Instant::now();
-    black_box(done());
+    black_box(work());
     start.elapsed().as_nanos() as f64 / times as f64
 }
 

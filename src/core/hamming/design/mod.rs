@@ -56,13 +56,13 @@ impl BlockDesign {
     pub fn over(&self, bits: u64) -> Vec<u64> {
         let width = bits.count_ones();
         assert!(width >= self.blocks, "{width} bits cannot be cut in {} blocks", self.blocks);
-        let mut rest = bits;
+        let mut remaining = bits;
         let blocks: Vec<u64> = (0..self.blocks)
             .map(|block| {
                 let size = width / self.blocks + u32::from(block < width % self.blocks);
-                let taken = lowest(rest, size);
-                rest &= !taken;
-                taken
+                let block_bits = lowest(remaining, size);
+                remaining &= !block_bits;
+                block_bits
             })
             .collect();
         let mask = |key: &u32| {
@@ -148,19 +148,19 @@ pub fn width_mask(f: u32) -> u64 {
 
 /// Returns the lowest `n` set bits of `bits`.
 fn lowest(bits: u64, n: u32) -> u64 {
-    let mut rest = bits;
-    (0..n).for_each(|_| rest &= rest.wrapping_sub(1));
-    bits & !rest
+    let mut high_bits = bits;
+    (0..n).for_each(|_| high_bits &= high_bits.wrapping_sub(1));
+    bits & !high_bits
 }
 
-/// Yields all sets of `n` out of `of` elements, as bits, ascending.
-pub fn subsets(of: u32, n: u32) -> impl Iterator<Item = u32> {
-    subsets_of_64(of, n).map(|set| set as u32)
+/// Yields all sets of `n` out of `size` elements, as bits, ascending.
+pub fn subsets(size: u32, n: u32) -> impl Iterator<Item = u32> {
+    subsets_of_64(size, n).map(|set| set as u32)
 }
 
 /// Yields the sets of [`subsets`], for up to 64 elements.
-pub fn subsets_of_64(of: u32, n: u32) -> impl Iterator<Item = u64> {
-    let first = (n <= of).then(|| width_mask(n));
+pub fn subsets_of_64(size: u32, n: u32) -> impl Iterator<Item = u64> {
+    let first = (n <= size).then(|| width_mask(n));
     std::iter::successors(first, move |&set| {
         if set == 0 {
             return None;
@@ -169,7 +169,7 @@ pub fn subsets_of_64(of: u32, n: u32) -> impl Iterator<Item = u64> {
         let low = set & set.wrapping_neg();
         let ripple = set.checked_add(low)?;
         let next = ripple | ((set ^ ripple) / low) >> 2;
-        (next & !width_mask(of) == 0).then_some(next)
+        (next & !width_mask(size) == 0).then_some(next)
     })
 }
 
@@ -179,11 +179,11 @@ mod tests {
 
     #[test]
     fn subsets_are_all_and_each_once() {
-        for (of, n, count) in [(5, 2, 10), (6, 3, 20), (4, 4, 1), (7, 0, 1), (3, 4, 0), (32, 1, 32)] {
-            let all: Vec<u32> = subsets(of, n).collect();
-            assert_eq!(all.len(), count, "{n} of {of}");
-            assert!(all.windows(2).all(|pair| pair[0] < pair[1]));
-            assert!(all.iter().all(|set| set.count_ones() == n));
+        for (size, n, count) in [(5, 2, 10), (6, 3, 20), (4, 4, 1), (7, 0, 1), (3, 4, 0), (32, 1, 32)] {
+            let sets: Vec<u32> = subsets(size, n).collect();
+            assert_eq!(sets.len(), count, "{n} of {size}");
+            assert!(sets.windows(2).all(|pair| pair[0] < pair[1]));
+            assert!(sets.iter().all(|set| set.count_ones() == n));
         }
         assert_eq!(subsets_of_64(64, 2).count(), 2016);
         assert_eq!(subsets_of_64(64, 63).count(), 64);
@@ -191,11 +191,11 @@ mod tests {
 
     #[test]
     fn blocks_share_the_bits_out_evenly_and_completely() {
-        let each = BlockDesign { blocks: 6, keys: (0..6).map(|block| 1 << block).collect() };
-        let keys = each.over(u64::MAX);
+        let single_blocks = BlockDesign { blocks: 6, keys: (0..6).map(|block| 1 << block).collect() };
+        let keys = single_blocks.over(u64::MAX);
         assert_eq!(keys.iter().map(|key| key.count_ones()).collect::<Vec<_>>(), [11, 11, 11, 11, 10, 10]);
         assert_eq!(keys.iter().fold(0, |all, key| all ^ key), u64::MAX);
-        let odd = each.over(0x5555_5555_5555_5555);
+        let odd = single_blocks.over(0x5555_5555_5555_5555);
         assert_eq!(odd.iter().fold(0, |all, key| all ^ key), 0x5555_5555_5555_5555);
     }
 

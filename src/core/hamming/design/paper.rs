@@ -20,7 +20,7 @@ use super::{TableDesign, lowest, subsets, width_mask};
 
 /// Maximum number of blocks into which a level may be divided. More blocks never resulted in fewer
 /// tables for k up to 7.
-const MOST_BLOCKS: u32 = 16;
+const MAX_BLOCKS: u32 = 16;
 
 /// Returns the designs of Example 3.1 with 20, 16, 10 and 4 tables for f = 64, k = 3.
 ///
@@ -43,18 +43,18 @@ pub fn example_3_1() -> [TableDesign; 4] {
 /// them exact in every way, and divides the remaining k blocks by the next split.
 fn split(bits: u64, k: u32, splits: &[u32]) -> Vec<u64> {
     let Some((&blocks, deeper)) = splits.split_first() else { return vec![0] };
-    let mut rest = bits;
+    let mut remaining = bits;
     let width = bits.count_ones();
     let blocks: Vec<u64> = (0..blocks)
         .map(|block| {
-            let taken = lowest(rest, width / blocks + u32::from(block < width % blocks));
-            rest &= !taken;
-            taken
+            let block_bits = lowest(remaining, width / blocks + u32::from(block < width % blocks));
+            remaining &= !block_bits;
+            block_bits
         })
         .collect();
     let mut keys = Vec::new();
-    for chosen in subsets(blocks.len() as u32, blocks.len() as u32 - k) {
-        let exact = blocks.iter().enumerate().filter(|(block, _)| chosen >> block & 1 == 1);
+    for exact_blocks in subsets(blocks.len() as u32, blocks.len() as u32 - k) {
+        let exact = blocks.iter().enumerate().filter(|(block, _)| exact_blocks >> block & 1 == 1);
         let exact = exact.fold(0, |all, (_, block)| all | block);
         keys.extend(split(bits & !exact, k, deeper).into_iter().map(|key| key | exact));
     }
@@ -62,7 +62,7 @@ fn split(bits: u64, k: u32, splits: &[u32]) -> Vec<u64> {
 }
 
 /// Returns X(f, k, d), the minimum number of tables for 2^d documents if every key must have at
-/// least `least_top_bits` bits, and the splits that reach it, outermost first.
+/// least `min_top_bits` bits, and the splits that reach it, outermost first.
 ///
 /// # Cost
 /// One step for every sequence of splits that matters; microseconds.
@@ -76,41 +76,41 @@ fn split(bits: u64, k: u32, splits: &[u32]) -> Vec<u64> {
 /// // For keys of 28 bits, the other 48 bits are split into four blocks again.
 /// assert_eq!(fewest_tables(64, 3, 34.0, 28.0), (16, vec![4, 4]));
 /// ```
-pub fn fewest_tables(f: u32, k: u32, d: f64, least_top_bits: f64) -> (u64, Vec<u32>) {
+pub fn fewest_tables(f: u32, k: u32, d: f64, min_top_bits: f64) -> (u64, Vec<u32>) {
     // With tau = d - p_min, the condition d - (bits chosen so far) < tau means: bits chosen so far
     // > p_min - epsilon.
-    fn go(f: f64, k: u32, d: f64, tau: f64, known: &mut HashMap<(u64, u64), (u64, Vec<u32>)>) -> (u64, Vec<u32>) {
+    fn go(f: f64, k: u32, d: f64, tau: f64, memo: &mut HashMap<(u64, u64), (u64, Vec<u32>)>) -> (u64, Vec<u32>) {
         if d <= tau + 1e-9 {
             return (1, Vec::new());
         }
         if f < f64::from(k) + 1.0 {
             return (u64::MAX, Vec::new());
         }
-        if let Some(found) = known.get(&(f.to_bits(), d.to_bits())) {
-            return found.clone();
+        if let Some(cached) = memo.get(&(f.to_bits(), d.to_bits())) {
+            return cached.clone();
         }
         let mut best = (u64::MAX, Vec::new());
-        for r in k + 1..=MOST_BLOCKS.min(f as u32) {
+        for r in k + 1..=MAX_BLOCKS.min(f as u32) {
             let exact = f64::from(r - k) * f / f64::from(r);
-            let (inner, splits) = go(f - exact, k, d - exact, tau, known);
+            let (inner, splits) = go(f - exact, k, d - exact, tau, memo);
             let tables = binomial(r, k).saturating_mul(inner);
             if tables < best.0 {
                 best = (tables, [&[r], &splits[..]].concat());
             }
         }
-        known.insert((f.to_bits(), d.to_bits()), best.clone());
+        memo.insert((f.to_bits(), d.to_bits()), best.clone());
         best
     }
     if k == 0 {
         return (1, vec![1]);
     }
-    go(f64::from(f), k, d, d - least_top_bits, &mut HashMap::new())
+    go(f64::from(f), k, d, d - min_top_bits, &mut HashMap::new())
 }
 
 /// Returns the design of [`fewest_tables`] with whole bits, or `None` if no split reaches
-/// `least_top_bits`.
-pub fn recursive(f: u32, k: u32, d: f64, least_top_bits: f64) -> Option<TableDesign> {
-    let (tables, splits) = fewest_tables(f, k, d, least_top_bits);
+/// `min_top_bits`.
+pub fn recursive(f: u32, k: u32, d: f64, min_top_bits: f64) -> Option<TableDesign> {
+    let (tables, splits) = fewest_tables(f, k, d, min_top_bits);
     (tables < 1 << 16).then(|| TableDesign { f, k, keys: split(width_mask(f), k, &splits) })
 }
 

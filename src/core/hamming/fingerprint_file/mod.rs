@@ -44,7 +44,7 @@ pub const FORMAT: u32 = 1;
 const KIND: FileKind = FileKind {
     magic: b"wt-fprnt",
     format: FORMAT,
-    what: "a fingerprint file",
+    description: "a fingerprint file",
     remedy: "make the fingerprint file again",
 };
 

@@ -30,7 +30,7 @@ const WINDOW: usize = 1 << 20;
 ///
 /// let bytes = chunk(64, Coder::EliasFano, "mine-v1", &[7, 8, 8], Some(&[30, 10, 20]))?;
 /// let file = FingerprintFile::open("part-00000.fp", Arc::new(Bytes(bytes)))?;
-/// assert_eq!((file.about().count, file.about().first, file.about().last), (3, 7, 8));
+/// assert_eq!((file.header().count, file.header().first, file.header().last), (3, 7, 8));
 /// assert_eq!(file.doc_ids(1..3)?, [10, 20]);
 /// # Ok::<(), webtwin_base::error::Error>(())
 /// ```
@@ -42,7 +42,7 @@ pub struct FingerprintFile {
 
 impl std::fmt::Debug for FingerprintFile {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "FingerprintFile of {:?}", self.head.about)
+        write!(formatter, "FingerprintFile of {:?}", self.head.header)
     }
 }
 
@@ -54,11 +54,11 @@ impl FingerprintFile {
     /// format, or is damaged.
     pub fn open(name: &str, file: Arc<dyn RandomAccess>) -> Result<FingerprintFile> {
         let head: SectionHead<ChunkHeader> = SectionHead::open(KIND, name, &*file, SECTIONS)?;
-        let about = &head.about;
-        let doc_id_bytes = if about.doc_ids { about.count.checked_mul(8) } else { Some(0) };
+        let header = &head.header;
+        let doc_id_bytes = if header.doc_ids { header.count.checked_mul(8) } else { Some(0) };
         let span = head.span(DOC_IDS_THEMSELVES);
         let unused = head.read(&*file, UNUSED)?;
-        if !(1..=64).contains(&about.f) || Some(span.end - span.start) != doc_id_bytes || !unused.is_empty() {
+        if !(1..=64).contains(&header.f) || Some(span.end - span.start) != doc_id_bytes || !unused.is_empty() {
             return Err(head.damaged("its description contradicts itself"));
         }
         let blocks = directory(&head, &head.read(&*file, DIRECTORY)?)?;
@@ -66,8 +66,8 @@ impl FingerprintFile {
     }
 
     /// Returns the description of the chunk.
-    pub fn about(&self) -> &ChunkHeader {
-        &self.head.about
+    pub fn header(&self) -> &ChunkHeader {
+        &self.head.header
     }
 
     /// Returns the number of blocks.
@@ -124,21 +124,21 @@ impl FingerprintFile {
     pub fn decode_part(&self, part: usize, parts: usize, rows: &mut Vec<u64>) -> Result<usize> {
         assert!(part < parts, "no part {part} of {parts}");
         let block = |part: usize| self.blocks.len() * part / parts;
-        let (from, until) = (block(part), block(part + 1));
-        if from == until {
+        let (from, end_block) = (block(part), block(part + 1));
+        if from == end_block {
             rows.clear();
             return Ok(0);
         }
         // The last fingerprint may continue in further blocks, up to one that ends with a larger
         // one.
-        let last = self.blocks[until - 1].0.key;
+        let last = self.blocks[end_block - 1].0.key;
         let end = self.blocks.len().min(self.blocks.partition_point(|(block, _)| block.key <= last) + 1);
         self.decode_blocks(from..end, rows)?;
         rows.truncate(rows.partition_point(|row| *row <= last));
-        let before = from.checked_sub(1).map(|block| self.blocks[block].0.key);
-        let of_others = before.map_or(0, |before| rows.partition_point(|row| *row <= before));
-        rows.drain(..of_others);
-        Ok(self.rows_of(from).start + of_others)
+        let previous_key = from.checked_sub(1).map(|block| self.blocks[block].0.key);
+        let preceding_rows = previous_key.map_or(0, |before| rows.partition_point(|row| *row <= before));
+        rows.drain(..preceding_rows);
+        Ok(self.rows_of(from).start + preceding_rows)
     }
 
     fn decode_blocks(&self, blocks: Range<usize>, rows: &mut Vec<u64>) -> Result<()> {
@@ -148,10 +148,10 @@ impl FingerprintFile {
         while from < blocks.end {
             let start = self.bytes_before(from);
             let within = |(block, _): &&(CodedBlock, u32)| block.bytes - start <= WINDOW;
-            let until = from + self.blocks[from..blocks.end].iter().take_while(within).count().max(1);
-            let window = self.rows_of(from).start - first..self.rows_of(until - 1).end - first;
-            self.decode_window(from..until, &mut rows[window])?;
-            from = until;
+            let end = from + self.blocks[from..blocks.end].iter().take_while(within).count().max(1);
+            let window = self.rows_of(from).start - first..self.rows_of(end - 1).end - first;
+            self.decode_window(from..end, &mut rows[window])?;
+            from = end;
         }
         Ok(())
     }
@@ -168,21 +168,21 @@ impl FingerprintFile {
     /// # Cost
     /// Two reads: the range with up to 1023 rows on either side, and its checksums.
     pub fn doc_ids(&self, rows: Range<usize>) -> Result<Vec<DocId>> {
-        assert!(rows.start <= rows.end && rows.end as u64 <= self.about().count, "no rows {rows:?}");
-        if !self.about().doc_ids || rows.is_empty() {
+        assert!(rows.start <= rows.end && rows.end as u64 <= self.header().count, "no rows {rows:?}");
+        if !self.header().doc_ids || rows.is_empty() {
             return Ok(Vec::new());
         }
         let from = rows.start / DOC_IDS;
-        let all = self.head.span(DOC_IDS_THEMSELVES);
-        let start = all.start + 8 * (from * DOC_IDS) as u64;
-        let end = all.end.min(all.start + 8 * rows.end.next_multiple_of(DOC_IDS) as u64);
+        let section = self.head.span(DOC_IDS_THEMSELVES);
+        let start = section.start + 8 * (from * DOC_IDS) as u64;
+        let end = section.end.min(section.start + 8 * rows.end.next_multiple_of(DOC_IDS) as u64);
         let bytes = self.file.read_at(start, (end - start) as usize)?;
         let checks = self.head.span(DOC_ID_CHECKS);
         let parts = ((end - start) as usize).div_ceil(8 * DOC_IDS);
         let checks = self.file.read_at(checks.start + 4 * from as u64, 4 * parts)?;
-        let found = bytes.chunks(8 * DOC_IDS).map(short_checksum);
+        let checksums = bytes.chunks(8 * DOC_IDS).map(short_checksum);
         if bytes.len() as u64 != end - start
-            || !found.eq(checks.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)))
+            || !checksums.eq(checks.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)))
         {
             return Err(self.head.damaged("the checksum of doc ids is wrong"));
         }
@@ -213,13 +213,13 @@ impl FingerprintFile {
         let bytes = self.file.read_at(self.head.span(FINGERPRINTS).start + start as u64, length)?;
         for at in blocks {
             let (block, checksum) = &self.blocks[at];
-            let found = bytes.get(self.bytes_before(at) - start..block.bytes - start).unwrap_or_default();
-            let (into, rest) = rows.split_at_mut(self.rows_of(at).len());
-            let decoded = decode_block(self.head.about.coder, found, into);
-            if short_checksum(found) != *checksum || decoded.is_err() || into.last() != Some(&block.key) {
+            let encoded = bytes.get(self.bytes_before(at) - start..block.bytes - start).unwrap_or_default();
+            let (into, later_rows) = rows.split_at_mut(self.rows_of(at).len());
+            let decoded = decode_block(self.head.header.coder, encoded, into);
+            if short_checksum(encoded) != *checksum || decoded.is_err() || into.last() != Some(&block.key) {
                 return Err(self.head.damaged(&format!("block {at} cannot be read")));
             }
-            rows = rest;
+            rows = later_rows;
         }
         Ok(())
     }
@@ -232,17 +232,17 @@ fn directory(head: &SectionHead<ChunkHeader>, bytes: &[u8]) -> Result<Vec<(Coded
         let (rows, bytes) = (u32::from_le_bytes([a, b, c, d]) as usize, u32::from_le_bytes([e, f, g, h]) as usize);
         (CodedBlock { key: u64::from_le_bytes(k), rows, bytes }, u32::from_le_bytes([i, j, l, m]))
     };
-    let (entries, rest) = bytes.as_chunks::<ENTRY>();
+    let (entries, tail) = bytes.as_chunks::<ENTRY>();
     let blocks: Vec<_> = entries.iter().map(entry).collect();
     let span = head.span(FINGERPRINTS);
-    let mut before = CodedBlock { key: 0, rows: 0, bytes: 0 };
-    let mut good = rest.is_empty();
+    let mut previous = CodedBlock { key: 0, rows: 0, bytes: 0 };
+    let mut good = tail.is_empty();
     for &(block, _) in &blocks {
-        good &= block.key >= before.key && block.rows > before.rows && block.bytes > before.bytes;
+        good &= block.key >= previous.key && block.rows > previous.rows && block.bytes > previous.bytes;
         // No coder needs less than a bit for a row.
-        good = good && block.rows - before.rows <= 8 * (block.bytes - before.bytes);
-        before = block;
+        good = good && block.rows - previous.rows <= 8 * (block.bytes - previous.bytes);
+        previous = block;
     }
-    good &= before.rows as u64 == head.about.count && before.bytes as u64 == span.end - span.start;
+    good &= previous.rows as u64 == head.header.count && previous.bytes as u64 == span.end - span.start;
     if good { Ok(blocks) } else { Err(head.damaged("its directory contradicts itself")) }
 }

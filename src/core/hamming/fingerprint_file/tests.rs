@@ -41,8 +41,8 @@ proptest! {
             prop_assert_eq!(&rows, &sorted[file.rows_of(block)]);
         }
         let from = from.min(sorted.len());
-        let until = (from + length).min(sorted.len());
-        prop_assert_eq!(&file.doc_ids(from..until).unwrap(), &ids[from..until]);
+        let end = (from + length).min(sorted.len());
+        prop_assert_eq!(&file.doc_ids(from..end).unwrap(), &ids[from..end]);
     }
 
     #[test]
@@ -57,15 +57,15 @@ proptest! {
         written.extend(last);
         let manifest = FingerprintManifest::from_json(NAME, &manifest.to_json()).unwrap();
         prop_assert_eq!(manifest.chunks.len(), sorted.len().div_ceil(rows));
-        let (mut found, mut found_ids) = (Vec::new(), Vec::new());
-        for (listed, written) in manifest.chunks.iter().zip(&written) {
-            prop_assert!(listed.name == written.name && listed.is(&written.bytes));
+        let (mut rows, mut found_ids) = (Vec::new(), Vec::new());
+        for (entry, written) in manifest.chunks.iter().zip(&written) {
+            prop_assert!(entry.name == written.name && entry.is(&written.bytes));
             let file = open(&written.bytes).unwrap();
-            prop_assert_eq!((file.about().first, file.about().last), (listed.first, listed.last));
-            found.extend(all(&file).unwrap());
-            found_ids.extend(file.doc_ids(0..listed.count as usize).unwrap());
+            prop_assert_eq!((file.header().first, file.header().last), (entry.first, entry.last));
+            rows.extend(all(&file).unwrap());
+            found_ids.extend(file.doc_ids(0..entry.count as usize).unwrap());
         }
-        prop_assert_eq!((found, found_ids), (sorted, ids));
+        prop_assert_eq!((rows, found_ids), (sorted, ids));
     }
 }
 
@@ -96,7 +96,7 @@ fn empty_single_and_extreme_chunks_are_read() {
             let file = open(&chunk(64, coder, "recipe-1", &sorted, None).unwrap()).unwrap();
             assert_eq!(all(&file).unwrap(), sorted);
             assert!(file.doc_ids(0..sorted.len()).unwrap().is_empty());
-            assert!(!file.about().doc_ids);
+            assert!(!file.header().doc_ids);
         }
     }
 }
@@ -119,8 +119,8 @@ fn any_changed_byte_is_detected() {
                     Ok(file) => {
                         let rows = all(&file);
                         assert!(rows.is_err() || rows.unwrap() == sorted);
-                        let found = file.doc_ids(0..60);
-                        assert!(found.is_err() || found.unwrap() == ids);
+                        let outcome = file.doc_ids(0..60);
+                        assert!(outcome.is_err() || outcome.unwrap() == ids);
                         file.verify().is_err()
                     }
                 };
@@ -150,10 +150,10 @@ fn file_of_another_kind_or_format_is_distinguished_from_a_damaged_one() {
 #[test]
 fn a_coder_that_this_build_does_not_read_is_named() {
     let message = "encoded as `huffman`, which this build does not read; make the fingerprint file again";
-    let about = open(&chunk(64, Coder::EliasFano, "recipe-1", &[1], None).unwrap()).unwrap().about().clone();
-    let mut about = serde_json::to_value(&about).unwrap();
-    about["coder"] = "huffman".into();
-    let head = super::super::sections::head(KIND, &about, &[&[][..]; 5]);
+    let header = open(&chunk(64, Coder::EliasFano, "recipe-1", &[1], None).unwrap()).unwrap().header().clone();
+    let mut header_json = serde_json::to_value(&header).unwrap();
+    header_json["coder"] = "huffman".into();
+    let head = super::super::sections::head(KIND, &header_json, &[&[][..]; 5]);
     let error = open(&head).err().unwrap().to_string();
     assert!(error.contains(message), "{error}");
     let manifest = ChunkWriter::new(8, Coder::EliasFano, "recipe-1", false).finish().unwrap().1.to_json();
@@ -165,12 +165,12 @@ fn a_coder_that_this_build_does_not_read_is_named() {
 #[test]
 fn rejects_directory_larger_than_its_bytes() {
     let sorted: Vec<u64> = (0..9).collect();
-    let about = open(&chunk(64, Coder::EliasFano, "recipe-1", &sorted, None).unwrap()).unwrap().about().clone();
-    let about = ChunkHeader { count: 1 << 31, ..about };
+    let header = open(&chunk(64, Coder::EliasFano, "recipe-1", &sorted, None).unwrap()).unwrap().header().clone();
+    let long_header = ChunkHeader { count: 1 << 31, ..header };
     let mut directory = 8u64.to_le_bytes().to_vec();
     directory.extend([1u32 << 31, 20, 0].iter().flat_map(|number| number.to_le_bytes()));
     let sections: [&[u8]; 5] = [&[], &directory, &[], &[0; 20], &[]];
-    let mut bytes = super::super::sections::head(KIND, &about, &sections);
+    let mut bytes = super::super::sections::head(KIND, &long_header, &sections);
     bytes.extend(sections.concat());
     assert!(open(&bytes).err().unwrap().to_string().contains("its directory contradicts itself"));
 }
@@ -193,18 +193,18 @@ fn a_manifest_that_contradicts_itself_is_refused() {
         writer.push(fingerprint, 0).unwrap();
     }
     let good = writer.finish().unwrap().1;
-    let refused = |change: fn(&mut FingerprintManifest)| {
+    let refusal = |change: fn(&mut FingerprintManifest)| {
         let mut manifest = good.clone();
         change(&mut manifest);
         FingerprintManifest::from_json("set/fingerprints.json", &manifest.to_json()).unwrap_err().to_string()
     };
     assert_eq!(FingerprintManifest::from_json(NAME, &good.to_json()).unwrap(), good);
-    assert!(refused(|manifest| manifest.format = 7).contains("format 7, but this build reads format 1"));
-    assert!(refused(|manifest| manifest.count = 9).contains("5 fingerprints, but its count is 9"));
-    assert!(refused(|manifest| manifest.chunks.swap(0, 1)).contains("ascending"));
-    assert!(refused(|manifest| manifest.chunks[2].last = 999).contains("wider"));
-    assert!(refused(|manifest| manifest.f = 65).contains("65 bits"));
-    assert!(refused(|manifest| manifest.chunks[1].name = "../x".into()).contains("not in its folder"));
+    assert!(refusal(|manifest| manifest.format = 7).contains("format 7, but this build reads format 1"));
+    assert!(refusal(|manifest| manifest.count = 9).contains("5 fingerprints, but its count is 9"));
+    assert!(refusal(|manifest| manifest.chunks.swap(0, 1)).contains("ascending"));
+    assert!(refusal(|manifest| manifest.chunks[2].last = 999).contains("wider"));
+    assert!(refusal(|manifest| manifest.f = 65).contains("65 bits"));
+    assert!(refusal(|manifest| manifest.chunks[1].name = "../x".into()).contains("not in its folder"));
     assert!(
         FingerprintManifest::from_json(NAME, b"[]")
             .unwrap_err()

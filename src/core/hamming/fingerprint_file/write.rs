@@ -16,7 +16,7 @@ use webtwin_base::ids::DocId;
 /// Returns [`Error::Invariant`] if rows are out of order or too wide, if they need more than 4 GiB,
 /// or if the number of doc ids differs from that of the fingerprints.
 pub fn chunk(f: u32, coder: Coder, recipe: &str, fingerprints: &[u64], doc_ids: Option<&[DocId]>) -> Result<Vec<u8>> {
-    Ok(ChunkEncoder::default().encode(f, coder, recipe, fingerprints, doc_ids)?.all().concat())
+    Ok(ChunkEncoder::default().encode(f, coder, recipe, fingerprints, doc_ids)?.all_parts().concat())
 }
 
 /// Encoder that makes one chunk after another in the same memory.
@@ -36,7 +36,7 @@ pub struct ChunkParts<'a> {
 
 impl ChunkParts<'_> {
     /// Returns the parts, in the order of the file.
-    pub fn all(&self) -> [&[u8]; 1 + SECTIONS] {
+    pub fn all_parts(&self) -> [&[u8]; 1 + SECTIONS] {
         let [code, directory, checks, fingerprints, doc_ids] = self.sections;
         [&self.head, code, directory, checks, fingerprints, doc_ids]
     }
@@ -58,9 +58,9 @@ impl ChunkEncoder {
         let last = fingerprints.last().copied().unwrap_or(0);
         let fits = (1..=64).contains(&f) && (f == 64 || last >> f == 0) && u32::try_from(fingerprints.len()).is_ok();
         if !fits || !fingerprints.is_sorted() || doc_ids.is_some_and(|doc_ids| doc_ids.len() != fingerprints.len()) {
-            let what =
+            let fault =
                 format!("a chunk of {} {f}-bit fingerprints up to {last:#x}, perhaps unsorted", fingerprints.len());
-            return Err(Error::Invariant(what));
+            return Err(Error::Invariant(fault));
         }
         encode_into(coder, f, fingerprints, &mut self.encoded);
         let encoded = &self.encoded;
@@ -84,7 +84,7 @@ impl ChunkEncoder {
         let doc_id_bytes: &[u8] = bytemuck::cast_slice(doc_ids.unwrap_or_default());
         self.checks.clear();
         self.checks.extend(doc_id_bytes.chunks(8 * DOC_IDS).flat_map(|bytes| short_checksum(bytes).to_le_bytes()));
-        let about = ChunkHeader {
+        let header = ChunkHeader {
             f,
             coder,
             recipe: recipe.into(),
@@ -94,7 +94,7 @@ impl ChunkEncoder {
             doc_ids: doc_ids.is_some(),
         };
         let sections = [&[][..], &self.directory, &self.checks, &encoded.bytes, doc_id_bytes];
-        Ok(ChunkParts { head: sections::head(KIND, &about, &sections), sections })
+        Ok(ChunkParts { head: sections::head(KIND, &header, &sections), sections })
     }
 }
 

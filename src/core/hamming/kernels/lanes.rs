@@ -40,12 +40,12 @@ pub struct Survivor {
 pub(super) fn gather(values: &[u64], mask: u64, keys: &mut [u32]) {
     // Adjacent bits of the mask are moved together.
     let mut runs = Vec::new();
-    let (mut rest, mut to) = (mask, 0);
-    while rest != 0 {
-        let from = rest.trailing_zeros();
-        let width = (rest >> from).trailing_ones();
+    let (mut remaining, mut to) = (mask, 0);
+    while remaining != 0 {
+        let from = remaining.trailing_zeros();
+        let width = (remaining >> from).trailing_ones();
         runs.push((from, to, super::super::design::width_mask(width)));
-        rest &= !(super::super::design::width_mask(width) << from);
+        remaining &= !(super::super::design::width_mask(width) << from);
         to += width;
     }
     for (key, value) in keys.iter_mut().zip(values) {
@@ -56,22 +56,22 @@ pub(super) fn gather(values: &[u64], mask: u64, keys: &mut [u32]) {
 #[inline(always)]
 pub(super) fn cross(left: &[u64], right: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
     for (i, x) in (0..).zip(left) {
-        one(i, *x, 0, right, k, pairs);
+        compare_one(i, *x, 0, right, k, pairs);
     }
 }
 
 #[inline(always)]
 pub(super) fn within(values: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
     for (i, x) in values.iter().enumerate() {
-        one(i as u32, *x, i as u32 + 1, &values[i + 1..], k, pairs);
+        compare_one(i as u32, *x, i as u32 + 1, &values[i + 1..], k, pairs);
     }
 }
 
 /// Compares one value with many, whose positions count from `base`.
 #[inline(always)]
-fn one(i: u32, x: u64, base: u32, many: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
+fn compare_one(i: u32, x: u64, base: u32, others: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
     const STEP: usize = 16;
-    for (step, ys) in many.chunks(STEP).enumerate() {
+    for (step, ys) in others.chunks(STEP).enumerate() {
         let nearest = ys.iter().fold(64, |nearest, y| nearest.min((x ^ y).count_ones()));
         if nearest <= k {
             for (j, y) in ys.iter().enumerate() {
@@ -87,10 +87,10 @@ fn one(i: u32, x: u64, base: u32, many: &[u64], k: u32, pairs: &mut Vec<(u32, u3
 #[inline(always)]
 pub(super) fn scan(siblings: &[u16], sibling: u16, errors: u32, near: &mut Vec<u32>) {
     const STEP: usize = 32;
-    for (step, some) in siblings.chunks(STEP).enumerate() {
-        let nearest = some.iter().fold(16, |nearest, other| nearest.min((other ^ sibling).count_ones()));
+    for (step, batch) in siblings.chunks(STEP).enumerate() {
+        let nearest = batch.iter().fold(16, |nearest, other| nearest.min((other ^ sibling).count_ones()));
         if nearest <= errors {
-            let hits = (0..some.len()).filter(|&at| (some[at] ^ sibling).count_ones() <= errors);
+            let hits = (0..batch.len()).filter(|&at| (batch[at] ^ sibling).count_ones() <= errors);
             near.extend(hits.map(|at| (step * STEP + at) as u32));
         }
     }
@@ -123,10 +123,10 @@ fn probe_lines<const L: usize>(
     const STEP: usize = 256;
     let (lines, _) = lines.as_chunks::<L>();
     let (mut keys, mut siblings) = ([0; STEP], [0; STEP]);
-    for (step, some) in fingerprints.chunks(STEP).enumerate() {
-        gather(some, condition.key, &mut keys[..some.len()]);
-        gather(some, condition.sibling, &mut siblings[..some.len()]);
-        for i in 0..some.len() {
+    for (step, batch) in fingerprints.chunks(STEP).enumerate() {
+        gather(batch, condition.key, &mut keys[..batch.len()]);
+        gather(batch, condition.sibling, &mut siblings[..batch.len()]);
+        for i in 0..batch.len() {
             let hits = hits(&lines[keys[i] as usize], siblings[i] as u16, condition.errors);
             if hits != 0 {
                 survivors.push(Survivor { at: base + (step * STEP + i) as u32, lanes: hits });

@@ -194,11 +194,11 @@ mod tests {
                 let mut pairs = Vec::new();
                 cross(level, &left, &right, k, &mut pairs);
                 prop_assert_eq!(&pairs, &plain, "{:?}", level);
-                let (mut pairs, mut own) = (Vec::new(), Vec::new());
+                let (mut pairs, mut self_pairs) = (Vec::new(), Vec::new());
                 within(level, &left, k, &mut pairs);
-                cross(Level::Portable, &left, &left, k, &mut own);
-                own.retain(|pair| pair.0 < pair.1);
-                prop_assert_eq!(&pairs, &own, "{:?}", level);
+                cross(Level::Portable, &left, &left, k, &mut self_pairs);
+                self_pairs.retain(|pair| pair.0 < pair.1);
+                prop_assert_eq!(&pairs, &self_pairs, "{:?}", level);
             }
         }
 

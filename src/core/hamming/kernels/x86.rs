@@ -7,7 +7,7 @@ use super::lanes::{self, Lanes, SIBLING_BITS, Survivor};
 use crate::hamming::conditions::Condition;
 
 /// Distance, in fingerprints, between the prefetch of a line and its use.
-const AHEAD: usize = 48;
+const PREFETCH_DISTANCE: usize = 48;
 
 /// Number of fingerprints that share one comparison.
 const GROUP: usize = 4;
@@ -53,12 +53,12 @@ pub(super) fn scan_avx2(siblings: &[u16], sibling: u16, errors: u32, near: &mut 
 pub(super) fn scan(siblings: &[u16], sibling: u16, errors: u32, near: &mut Vec<u32>) {
     #[target_feature(enable = "avx512f,avx512bw,avx512bitalg")]
     fn go(siblings: &[u16], sibling: u16, errors: u32, near: &mut Vec<u32>) {
-        let (wanted, limit) = (_mm512_set1_epi16(sibling as i16), _mm512_set1_epi16(errors as i16));
-        for (step, some) in siblings.chunks(32).enumerate() {
-            let lanes = u32::MAX >> (32 - some.len());
-            // SAFETY: only the lanes of `lanes`, one for each element of the chunk, are read.
-            let line = unsafe { _mm512_maskz_loadu_epi16(lanes, some.as_ptr().cast()) };
-            let bits = _mm512_popcnt_epi16(_mm512_xor_si512(line, wanted));
+        let (sibling_lanes, limit) = (_mm512_set1_epi16(sibling as i16), _mm512_set1_epi16(errors as i16));
+        for (step, batch) in siblings.chunks(32).enumerate() {
+            let lanes = u32::MAX >> (32 - batch.len());
+            // SAFETY: only the `lanes`, one for each element of the chunk, are read.
+            let line = unsafe { _mm512_maskz_loadu_epi16(lanes, batch.as_ptr().cast()) };
+            let bits = _mm512_popcnt_epi16(_mm512_xor_si512(line, sibling_lanes));
             let mut hits = _mm512_mask_cmple_epu16_mask(lanes, bits, limit);
             while hits != 0 {
                 near.push(step as u32 * 32 + hits.trailing_zeros());
@@ -101,32 +101,32 @@ pub(super) fn cross(left: &[u64], right: &[u64], k: u32, pairs: &mut Vec<(u32, u
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
 fn cross_go(left: &[u64], right: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
     let limit = _mm512_set1_epi64(i64::from(k));
-    let (vectors, rest) = right.as_chunks::<8>();
+    let (vectors, tail) = right.as_chunks::<8>();
     let (groups, single) = left.as_chunks::<GROUP>();
-    let mut found = Vec::new();
+    let mut block_hits = Vec::new();
     for (group, xs) in groups.iter().enumerate() {
-        found.clear();
+        block_hits.clear();
         let xs = xs.map(|x| _mm512_set1_epi64(x as i64));
         for (v, ys) in vectors.iter().enumerate() {
             // SAFETY: 64 bytes can be read from a chunk of eight.
             let ys = unsafe { _mm512_loadu_epi64(ys.as_ptr().cast()) };
             let bits = xs.map(|x| _mm512_popcnt_epi64(_mm512_xor_epi64(x, ys)));
-            let least = _mm512_min_epu64(_mm512_min_epu64(bits[0], bits[1]), _mm512_min_epu64(bits[2], bits[3]));
-            if _mm512_cmple_epu64_mask(least, limit) != 0 {
-                found.push(v);
+            let minimum = _mm512_min_epu64(_mm512_min_epu64(bits[0], bits[1]), _mm512_min_epu64(bits[2], bits[3]));
+            if _mm512_cmple_epu64_mask(minimum, limit) != 0 {
+                block_hits.push(v);
             }
         }
         // Few vectors have a near value. They are compared again, in the order of the result.
         for (i, x) in (0..).zip(&left[group * GROUP..][..GROUP]) {
             let i = (group * GROUP) as u32 + i;
-            for &v in &found {
+            for &v in &block_hits {
                 near(i, *x, (v * 8) as u32, &vectors[v], k, pairs);
             }
-            near(i, *x, (vectors.len() * 8) as u32, rest, k, pairs);
+            near(i, *x, (vectors.len() * 8) as u32, tail, k, pairs);
         }
     }
     for (i, x) in (0..).zip(single) {
-        one((groups.len() * GROUP) as u32 + i, *x, 0, right, k, pairs);
+        compare_one((groups.len() * GROUP) as u32 + i, *x, 0, right, k, pairs);
     }
 }
 
@@ -137,42 +137,45 @@ pub(super) fn within(values: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
 
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
 fn within_go(values: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
-    let (limit, before) = (_mm512_set1_epi64(i64::from(k)), pairs.len());
+    let (limit, first_pair) = (_mm512_set1_epi64(i64::from(k)), pairs.len());
     for (v, ys) in values.chunks(8).enumerate() {
-        let (base, some) = (v * 8, u8::MAX >> (8 - ys.len()));
-        // SAFETY: only the lanes of `some`, one for each element of the chunk, are read.
-        let vector = unsafe { _mm512_maskz_loadu_epi64(some, ys.as_ptr().cast()) };
+        let (base, lanes) = (v * 8, u8::MAX >> (8 - ys.len()));
+        // SAFETY: only the `lanes`, one for each element of the chunk, are read.
+        let vector = unsafe { _mm512_maskz_loadu_epi64(lanes, ys.as_ptr().cast()) };
         let bits = |x: u64| _mm512_popcnt_epi64(_mm512_xor_epi64(_mm512_set1_epi64(x as i64), vector));
         let (groups, _) = values[..base].as_chunks::<GROUP>();
         for (group, xs) in groups.iter().enumerate() {
-            let all = xs.map(bits);
-            let least = _mm512_min_epu64(_mm512_min_epu64(all[0], all[1]), _mm512_min_epu64(all[2], all[3]));
-            if _mm512_mask_cmple_epu64_mask(some, least, limit) != 0 {
+            let distances = xs.map(bits);
+            let minimum = _mm512_min_epu64(
+                _mm512_min_epu64(distances[0], distances[1]),
+                _mm512_min_epu64(distances[2], distances[3]),
+            );
+            if _mm512_mask_cmple_epu64_mask(lanes, minimum, limit) != 0 {
                 for (i, x) in (group * GROUP..).zip(xs) {
                     near(i as u32, *x, base as u32, ys, k, pairs);
                 }
             }
         }
         for (i, x) in ys.iter().enumerate() {
-            let later = some & (0xfe << i);
+            let later = lanes & (0xfe << i);
             if _mm512_mask_cmple_epu64_mask(later, bits(*x), limit) != 0 {
                 near((base + i) as u32, *x, (base + i + 1) as u32, &ys[i + 1..], k, pairs);
             }
         }
     }
-    pairs[before..].sort_unstable();
+    pairs[first_pair..].sort_unstable();
 }
 
 /// Compares one value with many, whose positions count from `base`.
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-fn one(i: u32, x: u64, base: u32, many: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
+fn compare_one(i: u32, x: u64, base: u32, others: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
     let (xs, limit) = (_mm512_set1_epi64(x as i64), _mm512_set1_epi64(i64::from(k)));
-    for (v, ys) in many.chunks(8).enumerate() {
-        let some = u8::MAX >> (8 - ys.len());
-        // SAFETY: only the lanes of `some`, one for each element of the chunk, are read.
-        let vector = unsafe { _mm512_maskz_loadu_epi64(some, ys.as_ptr().cast()) };
+    for (v, ys) in others.chunks(8).enumerate() {
+        let lanes = u8::MAX >> (8 - ys.len());
+        // SAFETY: only the `lanes`, one for each element of the chunk, are read.
+        let vector = unsafe { _mm512_maskz_loadu_epi64(lanes, ys.as_ptr().cast()) };
         let bits = _mm512_popcnt_epi64(_mm512_xor_epi64(xs, vector));
-        if _mm512_mask_cmple_epu64_mask(some, bits, limit) != 0 {
+        if _mm512_mask_cmple_epu64_mask(lanes, bits, limit) != 0 {
             near(i, x, base + (v * 8) as u32, ys, k, pairs);
         }
     }
@@ -182,11 +185,11 @@ fn one(i: u32, x: u64, base: u32, many: &[u64], k: u32, pairs: &mut Vec<(u32, u3
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
 fn near(i: u32, x: u64, base: u32, ys: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
-    let some = !(u32::MAX << ys.len().min(8)) as u8;
-    // SAFETY: only the lanes of `some`, one for each element, are read.
-    let vector = unsafe { _mm512_maskz_loadu_epi64(some, ys.as_ptr().cast()) };
+    let lanes = !(u32::MAX << ys.len().min(8)) as u8;
+    // SAFETY: only the `lanes`, one for each element, are read.
+    let vector = unsafe { _mm512_maskz_loadu_epi64(lanes, ys.as_ptr().cast()) };
     let bits = _mm512_popcnt_epi64(_mm512_xor_epi64(_mm512_set1_epi64(x as i64), vector));
-    let mut hits = _mm512_mask_cmple_epu64_mask(some, bits, _mm512_set1_epi64(i64::from(k)));
+    let mut hits = _mm512_mask_cmple_epu64_mask(lanes, bits, _mm512_set1_epi64(i64::from(k)));
     while hits != 0 {
         let lane = hits.trailing_zeros();
         pairs.push((i, base + lane, (x ^ ys[lane as usize]).count_ones()));
@@ -265,25 +268,25 @@ macro_rules! probe_width {
                 let line = unsafe { $load(lines[key(fingerprint)].as_ptr().cast()) };
                 $popcnt($xor(sibling, line))
             };
-            let (groups, rest) = fingerprints.as_chunks::<GROUP>();
-            for (group, some) in groups.iter().enumerate() {
-                if let Some(ahead) = groups.get(group + AHEAD / GROUP) {
+            let (groups, tail) = fingerprints.as_chunks::<GROUP>();
+            for (group, vectors) in groups.iter().enumerate() {
+                if let Some(ahead) = groups.get(group + PREFETCH_DISTANCE / GROUP) {
                     for fingerprint in ahead {
                         _mm_prefetch::<_MM_HINT_T0>(lines[key(*fingerprint)].as_ptr().cast());
                     }
                 }
-                let all = some.map(bits);
-                let least = $min($min(all[0], all[1]), $min(all[2], all[3]));
-                if $le(least, limit) != 0 {
-                    for (at, one) in (0..).zip(all) {
-                        let lanes = $le(one, limit) as u32;
+                let distances = vectors.map(bits);
+                let minimum = $min($min(distances[0], distances[1]), $min(distances[2], distances[3]));
+                if $le(minimum, limit) != 0 {
+                    for (at, distance) in (0..).zip(distances) {
+                        let lanes = $le(distance, limit) as u32;
                         if lanes != 0 {
                             survivors.push(Survivor { at: base + (group * GROUP) as u32 + at, lanes });
                         }
                     }
                 }
             }
-            for (at, fingerprint) in (0..).zip(rest) {
+            for (at, fingerprint) in (0..).zip(tail) {
                 let lanes = $le(bits(*fingerprint), limit) as u32;
                 if lanes != 0 {
                     survivors.push(Survivor { at: base + (groups.len() * GROUP) as u32 + at, lanes });

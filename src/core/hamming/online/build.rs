@@ -53,8 +53,8 @@ impl Builder {
         let &TableDesign { f, ref keys, .. } = design;
         let last = fingerprints.last().copied().unwrap_or(0);
         let fits = (1..=64).contains(&f) && [last].iter().chain(keys).all(|&bits| f == 64 || bits >> f == 0);
-        let as_many = doc_ids.as_ref().is_none_or(|doc_ids| doc_ids.len() == fingerprints.len());
-        if !fits || !as_many || keys.is_empty() || !fingerprints.is_sorted() {
+        let has_all_ids = doc_ids.as_ref().is_none_or(|doc_ids| doc_ids.len() == fingerprints.len());
+        if !fits || !has_all_ids || keys.is_empty() || !fingerprints.is_sorted() {
             let count = fingerprints.len();
             return Err(Error::Invariant(format!(
                 "an index of {count} {f}-bit fingerprints up to {last:#x}, perhaps unsorted"
@@ -109,9 +109,9 @@ impl Builder {
             self.fingerprints.clone()
         };
         let parts = permuted_table::build(design.f, key, recipe, fingerprints);
-        let built = IndexFile { name: format!("table-{:02}.fptable", tables.len()), parts };
-        tables.push(built.entry());
-        Some(built)
+        let table_file = IndexFile { name: format!("table-{:02}.fptable", tables.len()), parts };
+        tables.push(table_file.entry());
+        Some(table_file)
     }
 
     /// Returns the manifest, which must be written after all files.

@@ -25,7 +25,7 @@ use webtwin_base::read_at::Bytes;
 pub(super) const FORMAT: u32 = 2;
 
 const KIND: FileKind =
-    FileKind { magic: b"wt-docid", format: FORMAT, what: "a file of doc ids", remedy: "build the index again" };
+    FileKind { magic: b"wt-docid", format: FORMAT, description: "a file of doc ids", remedy: "build the index again" };
 
 const CHECKS: usize = 0;
 const STARTS: usize = 1;
@@ -33,7 +33,7 @@ const DOC_IDS: usize = 2;
 const SECTIONS: usize = 3;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct About {
+struct DocumentsHeader {
     recipe: String,
     fingerprints: u64,
     documents: u64,
@@ -56,9 +56,9 @@ pub(super) fn build(recipe: &str, home: &Permutation, fingerprints: &[u64], doc_
     rows.sort_unstable();
     let mut starts = Vec::new();
     let (mut start, mut different) = (0u32, 0);
-    for same in rows.chunk_by(|a, b| a.0 == b.0) {
+    for group in rows.chunk_by(|a, b| a.0 == b.0) {
         starts.extend(start.to_le_bytes());
-        start += same.len() as u32;
+        start += group.len() as u32;
         different += 1;
     }
     if different == rows.len() {
@@ -68,16 +68,16 @@ pub(super) fn build(recipe: &str, home: &Permutation, fingerprints: &[u64], doc_
     }
     let documents = rows.len() as u64;
     let doc_ids: Vec<u8> = rows.iter().flat_map(|row| row.1.to_le_bytes()).collect();
-    let about = About { recipe: recipe.into(), fingerprints: different as u64, documents };
+    let header = DocumentsHeader { recipe: recipe.into(), fingerprints: different as u64, documents };
     let checks = checks(&[&starts, &doc_ids]);
-    vec![sections::head(KIND, &about, &[&checks, &starts, &doc_ids]), checks, starts, doc_ids]
+    vec![sections::head(KIND, &header, &[&checks, &starts, &doc_ids]), checks, starts, doc_ids]
 }
 
 /// An open file of doc ids.
 #[derive(Debug)]
 pub(super) struct Documents<B> {
     bytes: B,
-    head: SectionHead<About>,
+    head: SectionHead<DocumentsHeader>,
     starts: CheckedSection,
     doc_ids: CheckedSection,
 }
@@ -90,13 +90,14 @@ impl<B: AsRef<[u8]> + Send + Sync> Documents<B> {
     /// Returns [`webtwin_base::error::Error::Input`] if the file is of another kind or format, or
     /// truncated.
     pub(super) fn open(name: &str, bytes: B) -> Result<Documents<B>> {
-        let head: SectionHead<About> = SectionHead::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
+        let head: SectionHead<DocumentsHeader> = SectionHead::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
         let span = |section| head.span(section).start as usize..head.span(section).end as usize;
         let (starts, doc_ids): (Range<usize>, Range<usize>) = (span(STARTS), span(DOC_IDS));
-        let About { fingerprints, documents, .. } = head.about;
+        let DocumentsHeader { fingerprints, documents, .. } = head.header;
         let one_each = starts.is_empty() && fingerprints == documents;
-        let many = fingerprints.checked_add(1).and_then(|starts| starts.checked_mul(4)) == Some(starts.len() as u64);
-        let good = documents.checked_mul(8) == Some(doc_ids.len() as u64) && (one_each || many);
+        let is_starts_length =
+            fingerprints.checked_add(1).and_then(|starts| starts.checked_mul(4)) == Some(starts.len() as u64);
+        let good = documents.checked_mul(8) == Some(doc_ids.len() as u64) && (one_each || is_starts_length);
         let sections = CheckedSection::sections([starts, doc_ids], span(CHECKS));
         let Some([starts, doc_ids]) = sections.filter(|_| good) else {
             return Err(head.damaged("its description contradicts itself"));
@@ -120,12 +121,12 @@ impl<B: AsRef<[u8]> + Send + Sync> Documents<B> {
 
     /// Returns the number of distinct fingerprints.
     pub(super) fn fingerprints(&self) -> u64 {
-        self.head.about.fingerprints
+        self.head.header.fingerprints
     }
 
     /// Returns the number of documents.
     pub(super) fn documents(&self) -> u64 {
-        self.head.about.documents
+        self.head.header.documents
     }
 
     /// Returns the length of the file in bytes.

@@ -90,21 +90,22 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
         let mut tables = Vec::new();
         for (file, &key) in manifest.tables.iter().zip(keys) {
             let table = PermutedTable::open(&file.name, bytes_of(file)?)?;
-            let about = table.about();
-            let same = (about.f, about.key, about.rows) == (*f, key, manifest.fingerprints);
-            if !same || about.recipe != manifest.recipe || !table.has_head(&file.head) {
+            let header = table.header();
+            let is_same = (header.f, header.key, header.rows) == (*f, key, manifest.fingerprints);
+            if !is_same || header.recipe != manifest.recipe || !table.has_head(&file.head) {
                 return Err(not_of_this_index(&file.name));
             }
             tables.push(table);
         }
         let mut documents = None;
         if let Some(file) = &manifest.doc_ids {
-            let opened = Documents::open(&file.name, bytes_of(file)?)?;
-            let same = (opened.documents(), opened.fingerprints()) == (manifest.documents, manifest.fingerprints);
-            if !same || !opened.has_head(&file.head) {
+            let document_file = Documents::open(&file.name, bytes_of(file)?)?;
+            let is_same = (document_file.documents(), document_file.fingerprints())
+                == (manifest.documents, manifest.fingerprints);
+            if !is_same || !document_file.has_head(&file.head) {
                 return Err(not_of_this_index(&file.name));
             }
-            documents = Some(opened);
+            documents = Some(document_file);
         }
         Ok(OnlineIndex { home: home(*f, keys), manifest, tables, documents })
     }
@@ -156,16 +157,16 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
         for (table, &permuted) in self.tables.iter().zip(&permuted) {
             rows.push(table.with_prefix(permuted).map_err(|damaged| table.error(damaged))?);
         }
-        let (mut near, mut found) = (Vec::new(), Vec::new());
+        let (mut near, mut matches) = (Vec::new(), Vec::new());
         for (at, ((table, &permuted), rows)) in self.tables.iter().zip(&permuted).zip(rows).enumerate() {
-            let looked = table.with_key(permuted, rows).and_then(|rows| table.near(permuted, rows, k, &mut found));
+            let looked = table.with_key(permuted, rows).and_then(|rows| table.near(permuted, rows, k, &mut matches));
             looked.map_err(|damaged| table.error(damaged))?;
-            for found in found.drain(..) {
-                let differing = found ^ fingerprint;
+            for stored in matches.drain(..) {
+                let differing = stored ^ fingerprint;
                 // Rows that share the prefix but not the whole key are found, too; another table
                 // reports them.
                 if design.keys.iter().position(|key| differing & key == 0) == Some(at) {
-                    near.push(StoredMatch { fingerprint: found, distance: differing.count_ones() });
+                    near.push(StoredMatch { fingerprint: stored, distance: differing.count_ones() });
                 }
             }
         }

@@ -6,8 +6,8 @@ use super::*;
 /// Returns the design of all keys of `exact` of `blocks` blocks of f bits.
 fn design(f: u32, k: u32, blocks: u32) -> TableDesign {
     let block = |at: u32| {
-        let (from, until) = (at * f / blocks, (at + 1) * f / blocks);
-        (from..until).fold(0, |mask, bit| mask | 1u64 << bit)
+        let (from, end) = (at * f / blocks, (at + 1) * f / blocks);
+        (from..end).fold(0, |mask, bit| mask | 1u64 << bit)
     };
     let sets = (0u32..1 << blocks).filter(|set| set.count_ones() == blocks - k);
     let key = |set: u32| (0..blocks).filter(|at| set >> at & 1 == 1).fold(0, |key, at| key | block(at));
@@ -16,7 +16,7 @@ fn design(f: u32, k: u32, blocks: u32) -> TableDesign {
 
 type Files = Vec<(String, Vec<u8>)>;
 
-fn built(design: &TableDesign, sorted: &[u64], doc_ids: Option<&[u64]>) -> Result<(OnlineManifest, Files)> {
+fn build_index(design: &TableDesign, sorted: &[u64], doc_ids: Option<&[u64]>) -> Result<(OnlineManifest, Files)> {
     let (mut builder, documents) = Builder::new(design, "recipe-1", sorted.to_vec(), doc_ids.map(<[u64]>::to_vec))?;
     let mut files: Vec<_> = documents.into_iter().collect();
     files.extend(std::iter::from_fn(|| builder.next_table()));
@@ -24,24 +24,24 @@ fn built(design: &TableDesign, sorted: &[u64], doc_ids: Option<&[u64]>) -> Resul
     Ok((OnlineManifest::from_json(NAME, &builder.finish().to_json())?, files))
 }
 
-fn opened(manifest: &OnlineManifest, files: &[(String, Vec<u8>)]) -> Result<OnlineIndex<Vec<u8>>> {
+fn open_index(manifest: &OnlineManifest, files: &[(String, Vec<u8>)]) -> Result<OnlineIndex<Vec<u8>>> {
     let bytes_of = |file: &OnlineIndexFile| Ok(files.iter().find(|(name, _)| *name == file.name).unwrap().1.clone());
     OnlineIndex::open(manifest.clone(), bytes_of)
 }
 
 fn index(design: &TableDesign, sorted: &[u64], doc_ids: Option<&[u64]>) -> OnlineIndex<Vec<u8>> {
-    let (manifest, files) = built(design, sorted, doc_ids).unwrap();
-    let index = opened(&manifest, &files).unwrap();
+    let (manifest, files) = build_index(design, sorted, doc_ids).unwrap();
+    let index = open_index(&manifest, &files).unwrap();
     index.verify().unwrap();
     index
 }
 
 /// Compares the query with every fingerprint.
 fn plain(sorted: &[u64], query: u64, k: u32) -> Vec<StoredMatch> {
-    let mut all = sorted.to_vec();
-    all.dedup();
+    let mut distinct = sorted.to_vec();
+    distinct.dedup();
     let near = |fingerprint| StoredMatch { fingerprint, distance: (fingerprint ^ query).count_ones() };
-    all.into_iter().map(near).filter(|near| near.distance <= k).collect()
+    distinct.into_iter().map(near).filter(|near| near.distance <= k).collect()
 }
 
 proptest! {
@@ -91,7 +91,7 @@ fn searches_with_prefixes_of_any_length_and_longer_keys() {
     for (k, blocks) in [(3, 4), (3, 5), (2, 3), (2, 4)] {
         let design = design(64, k, blocks);
         let index = index(&design, &sorted, None);
-        assert!(index.tables.iter().all(|table| table.about().prefix_bits == 16));
+        assert!(index.tables.iter().all(|table| table.header().prefix_bits == 16));
         for at in (0..sorted.len()).step_by(6007) {
             let query = sorted[at] ^ 1 << (at % 64) ^ 1 << (at % 61);
             assert_eq!(index.near(query, k).unwrap(), plain(&sorted, query, k));
@@ -129,18 +129,18 @@ fn any_changed_byte_is_detected_before_it_changes_an_answer() {
     let mut sorted: Vec<u64> = (0..40).map(|at| webtwin_base::ids::splitmix64(at / 2) >> 40).collect();
     sorted.sort_unstable();
     let ids: Vec<u64> = (100..140).collect();
-    let (manifest, files) = built(&design(24, 1, 2), &sorted, Some(&ids)).unwrap();
+    let (manifest, files) = build_index(&design(24, 1, 2), &sorted, Some(&ids)).unwrap();
     let queries = [0, sorted[7], sorted[20] ^ 1];
     let answers = |index: &OnlineIndex<Vec<u8>>, query| -> Result<Vec<(StoredMatch, Vec<DocId>)>> {
-        let with_documents = |near: StoredMatch| Ok((near, index.doc_ids(near.fingerprint)?.collect()));
-        index.near(query, 1)?.into_iter().map(with_documents).collect()
+        let add_documents = |near: StoredMatch| Ok((near, index.doc_ids(near.fingerprint)?.collect()));
+        index.near(query, 1)?.into_iter().map(add_documents).collect()
     };
-    let good = opened(&manifest, &files).unwrap();
+    let good = open_index(&manifest, &files).unwrap();
     for file in 0..files.len() {
         for at in 0..files[file].1.len() {
             let mut files = files.clone();
             files[file].1[at] ^= 0x81;
-            match opened(&manifest, &files) {
+            match open_index(&manifest, &files) {
                 Err(error) => assert_eq!(error.exit_code(), 3),
                 Ok(index) => {
                     for query in queries {
@@ -156,7 +156,7 @@ fn any_changed_byte_is_detected_before_it_changes_an_answer() {
         for cut in 0..files[file].1.len() {
             let mut files = files.clone();
             files[file].1.truncate(cut);
-            assert!(opened(&manifest, &files).is_err());
+            assert!(open_index(&manifest, &files).is_err());
         }
     }
 }
@@ -164,28 +164,28 @@ fn any_changed_byte_is_detected_before_it_changes_an_answer() {
 #[test]
 fn files_of_another_index_are_refused() {
     let design = design(24, 1, 2);
-    let (manifest, mut files) = built(&design, &[1, 2, 3], Some(&[1, 2, 3])).unwrap();
-    let (_, others) = built(&design, &[1, 2, 4], Some(&[1, 2, 4])).unwrap();
+    let (manifest, mut files) = build_index(&design, &[1, 2, 3], Some(&[1, 2, 3])).unwrap();
+    let (_, other_files) = build_index(&design, &[1, 2, 4], Some(&[1, 2, 4])).unwrap();
     for at in 0..files.len() {
-        let own = std::mem::replace(&mut files[at], others[at].clone());
-        assert!(opened(&manifest, &files).unwrap_err().to_string().contains("does not belong to this index"));
-        files[at] = own;
+        let own_file = std::mem::replace(&mut files[at], other_files[at].clone());
+        assert!(open_index(&manifest, &files).unwrap_err().to_string().contains("does not belong to this index"));
+        files[at] = own_file;
     }
-    let changed = |change: fn(&mut OnlineManifest)| {
+    let refusal = |change: fn(&mut OnlineManifest)| {
         let mut manifest = manifest.clone();
         change(&mut manifest);
         OnlineManifest::from_json("index/online-index.json", &manifest.to_json()).unwrap_err().to_string()
     };
-    assert!(changed(|manifest| manifest.format = 3).contains("format 3, but this build reads format 1"));
-    assert!(changed(|manifest| manifest.tables[0].name = "..".into()).contains("contradicts"));
-    assert!(changed(|manifest| drop(manifest.tables.pop())).contains("contradicts"));
+    assert!(refusal(|manifest| manifest.format = 3).contains("format 3, but this build reads format 1"));
+    assert!(refusal(|manifest| manifest.tables[0].name = "..".into()).contains("contradicts"));
+    assert!(refusal(|manifest| drop(manifest.tables.pop())).contains("contradicts"));
 }
 
 #[test]
 fn an_index_of_format_2_keeps_its_bytes() {
     let (_, files) =
-        built(&design(24, 1, 2), &[0x00_0003, 0x00_0003, 0x80_1001, 0xff_ffff], Some(&[7, 8, 9, 10])).unwrap();
+        build_index(&design(24, 1, 2), &[0x00_0003, 0x00_0003, 0x80_1001, 0xff_ffff], Some(&[7, 8, 9, 10])).unwrap();
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let found: String = files.iter().map(|(name, bytes)| format!("{name} {}\n", hex(bytes))).collect();
-    assert_eq!(found, include_str!("../../../../tests/data/hamming/online-format-2.hex"));
+    let listing: String = files.iter().map(|(name, bytes)| format!("{name} {}\n", hex(bytes))).collect();
+    assert_eq!(listing, include_str!("../../../../tests/data/hamming/online-format-2.hex"));
 }

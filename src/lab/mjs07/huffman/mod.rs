@@ -31,10 +31,10 @@ use webtwin_core::hamming::coding::{DamagedBytes, EncodedFingerprints};
 pub const BLOCK_BYTES: usize = 1024;
 
 /// Maximum length of a code, in bits.
-const LONGEST: u32 = 32;
+const MAX_CODE_BITS: u32 = 32;
 
 /// Maximum length of codes that are decoded by one look-up, in bits.
-const LOOKUP: u32 = 11;
+const LOOKUP_BITS: u32 = 11;
 
 /// A Huffman code over h in 0..f, with f for "equal".
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub struct Code {
     /// Length in bits of the code of each symbol; 0 for a symbol without a code.
     pub lengths: Vec<u8>,
     words: Vec<u32>,
-    /// Symbol and length by the next `LOOKUP` bits, or length 0 if the code is longer.
+    /// Symbol and length by the next `LOOKUP_BITS` bits, or length 0 if the code is longer.
     lookup: Vec<(u8, u8)>,
     /// Symbols by length, then by number.
     sorted: Vec<u8>,
@@ -130,7 +130,7 @@ impl Code {
         let mut counts = counts.to_vec();
         loop {
             let lengths = lengths(&counts);
-            if lengths.iter().all(|&length| u32::from(length) <= LONGEST) {
+            if lengths.iter().all(|&length| u32::from(length) <= MAX_CODE_BITS) {
                 return Code::from_lengths(f, &lengths).expect("Huffman's lengths make a code");
             }
             counts.iter_mut().filter(|count| **count > 0).for_each(|count| *count = count.div_ceil(2));
@@ -143,13 +143,13 @@ impl Code {
     /// # Errors
     /// Returns [`DamagedBytes`] if no code has these lengths.
     fn from_lengths(f: u32, lengths: &[u8]) -> Result<Code, DamagedBytes> {
-        if lengths.len() != f as usize + 1 || lengths.iter().any(|&length| u32::from(length) > LONGEST) {
+        if lengths.len() != f as usize + 1 || lengths.iter().any(|&length| u32::from(length) > MAX_CODE_BITS) {
             return Err(DamagedBytes("a Huffman code of another width"));
         }
         let mut sorted: Vec<u8> = (0..=f as u8).filter(|&symbol| lengths[symbol as usize] > 0).collect();
         sorted.sort_by_key(|&symbol| lengths[symbol as usize]);
         let mut words = vec![0; lengths.len()];
-        let mut lookup = vec![(0, 0); 1 << LOOKUP];
+        let mut lookup = vec![(0, 0); 1 << LOOKUP_BITS];
         // The next code, in the leading bits of 32.
         let mut next = 0u64;
         for &symbol in &sorted {
@@ -159,9 +159,9 @@ impl Code {
                 return Err(DamagedBytes("lengths of a Huffman code that no code has"));
             }
             words[symbol as usize] = (next >> (32 - length)) as u32;
-            if length <= LOOKUP {
-                let from = (next >> (32 - LOOKUP)) as usize;
-                lookup[from..from + (1 << (LOOKUP - length))].fill((symbol, length as u8));
+            if length <= LOOKUP_BITS {
+                let from = (next >> (32 - LOOKUP_BITS)) as usize;
+                lookup[from..from + (1 << (LOOKUP_BITS - length))].fill((symbol, length as u8));
             }
             next += step;
         }
@@ -171,7 +171,7 @@ impl Code {
     /// Returns symbol and length of the code with which `bits`, most significant bit first, begins.
     #[inline(always)]
     fn next(&self, bits: u64) -> Result<(u32, u32), DamagedBytes> {
-        match self.lookup[(bits >> (64 - LOOKUP)) as usize] {
+        match self.lookup[(bits >> (64 - LOOKUP_BITS)) as usize] {
             (_, 0) => self.next_long(bits),
             (symbol, length) => Ok((u32::from(symbol), u32::from(length))),
         }

@@ -3,8 +3,8 @@
 //! Two pages that are copies propose a pair of folders: the widest ones below which both pages have
 //! the same place. From then on, each page that is added below one of the two folders is compared
 //! with the page at its place below the other one, if that page has been fetched. As soon as
-//! [`LEAST_PAGES`] pages of as many clusters match, and the lower bound of the fraction of matching
-//! pages is [`LEAST_BOUND`], the folders are mirrors: [`FolderGroups::group`]. A page that is
+//! [`MIN_PAGES`] pages of as many clusters match, and the lower bound of the fraction of matching
+//! pages is [`MIN_BOUND`], the folders are mirrors: [`FolderGroups::group`]. A page that is
 //! missing below one of the folders is no evidence, because a crawl fetches pages in an order of
 //! its own.
 //!
@@ -35,30 +35,30 @@ use crate::pages::LivePages;
 use webtwin_base::error::Result;
 
 /// Minimum number of matching pages of two mirrors, each of another cluster.
-pub(crate) const LEAST_PAGES: u64 = 12;
+pub(crate) const MIN_PAGES: u64 = 12;
 
 /// Minimum lower bound of the fraction of pages that match, in units of 1/10,000.
-pub(crate) const LEAST_BOUND: u32 = 7_000;
+pub(crate) const MIN_BOUND: u32 = 7_000;
 
 /// Maximum number of folders that a folder is compared with. This bounds the pairs of pages that
 /// very many sites have.
-const MOST_OTHERS: usize = 64;
+const MAX_OTHER_FOLDERS: usize = 64;
 
 /// Maximum number of members of a cluster with which a page proposes folders, in addition to the
 /// first one.
-const MOST_MEMBERS: usize = 8;
+const MAX_MEMBERS: usize = 8;
 
 /// Maximum number of pairs of folders. If it is reached, pairs with at most one match are dropped.
-const MOST_PAIRS: usize = 1 << 20;
+const MAX_PAIRS: usize = 1 << 20;
 
 /// Bytes of a folder, with its prefix and the folders that it is compared with.
-const A_FOLDER: usize = 400;
+const FOLDER_BYTES: usize = 400;
 
 /// Bytes of a pair.
-const A_PAIR: usize = 160;
+const PAIR_BYTES: usize = 160;
 
 /// Bytes of a place that has no page.
-const A_MISSING: usize = 20;
+const MISSING_PLACE_BYTES: usize = 20;
 
 /// Candidate pairs of folders, and groups of folders that are mirrors of each other.
 #[derive(Debug, Default)]
@@ -102,7 +102,7 @@ struct Pair {
 
 impl Pair {
     fn is_certain(&self) -> bool {
-        self.evidence.matched >= LEAST_PAGES && self.evidence.bound() >= LEAST_BOUND
+        self.evidence.matched >= MIN_PAGES && self.evidence.bound() >= MIN_BOUND
     }
 }
 
@@ -154,7 +154,7 @@ impl FolderGroups {
         if self.rule(url).is_none() {
             // The first page of a cluster brings all mirrors of it together. The newest pages find
             // mirrors that are being crawled at the same time.
-            let last = fetched.pages.copies(page).take(MOST_MEMBERS).filter(|&member| member != cluster);
+            let last = fetched.pages.copies(page).take(MAX_MEMBERS).filter(|&member| member != cluster);
             for member in [cluster].into_iter().filter(|&first| first != page).chain(last) {
                 if let Some((ours, theirs)) = aligned(url, &fetched.url(member)?) {
                     self.propose(ours, theirs);
@@ -171,7 +171,7 @@ impl FolderGroups {
                 let Some(other) = fetched.pages.by_place(there).filter(|&other| other != page) else { continue };
                 let is_match = fetched.pages.cluster(other) == cluster;
                 self.count([ours, theirs], is_match, cluster, rest);
-                if is_match && self.pairs[&key(ours, theirs)].evidence.matched <= LEAST_PAGES {
+                if is_match && self.pairs[&key(ours, theirs)].evidence.matched <= MIN_PAGES {
                     self.learn_endings([ours, theirs], url, &fetched.url(other)?);
                 }
                 advice.extend(self.check(ours, theirs, is_match));
@@ -200,11 +200,11 @@ impl FolderGroups {
     }
 
     fn propose_pair(&mut self, ours: u32, theirs: u32) {
-        let is_full = |number: u32| self.folders[number as usize].others.len() >= MOST_OTHERS;
+        let is_full = |number: u32| self.folders[number as usize].others.len() >= MAX_OTHER_FOLDERS;
         if self.pairs.contains_key(&key(ours, theirs)) || is_full(ours) || is_full(theirs) {
             return;
         }
-        if self.pairs.len() >= MOST_PAIRS {
+        if self.pairs.len() >= MAX_PAIRS {
             self.forget();
         }
         self.pairs.insert(key(ours, theirs), Pair::default());
@@ -224,7 +224,7 @@ impl FolderGroups {
 
     fn count(&mut self, [ours, theirs]: [u32; 2], is_match: bool, cluster: u32, rest: &str) {
         let pair = self.pairs.get_mut(&key(ours, theirs)).expect("others are pairs");
-        if is_match && (pair.clusters.len() as u64) < LEAST_PAGES {
+        if is_match && (pair.clusters.len() as u64) < MIN_PAGES {
             // Many pages of one cluster are equal everywhere, such as error pages. They count once.
             if pair.clusters.contains(&cluster) {
                 return;
@@ -271,7 +271,8 @@ impl FolderGroups {
 
     /// Returns the memory that the groups take, in bytes; an estimate.
     pub(crate) fn bytes(&self) -> u64 {
-        (A_FOLDER * self.folders.len() + A_PAIR * self.pairs.len() + A_MISSING * self.missing.len()) as u64
+        (FOLDER_BYTES * self.folders.len() + PAIR_BYTES * self.pairs.len() + MISSING_PLACE_BYTES * self.missing.len())
+            as u64
     }
 
     /// Returns the number of mirrors whose URLs are rewritten.

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use super::Making;
 use super::staged::StagedIndex;
-use crate::lookup::chunks::{FREQUENT, LIST, TEMPLATE};
+use crate::lookup::chunks::{FREQUENT_CHUNK, LIST, TEMPLATE};
 use crate::lookup::rows::HashRow;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{FPrint, HostId, Number, Page};
@@ -29,7 +29,7 @@ const RANGE_ROWS: u64 = 1 << 21;
 const RANGES: u32 = 1024;
 
 /// Assumed number of chunks of a page, which estimates the number of rows before any is read.
-const CHUNKS_A_PAGE: u64 = 64;
+const CHUNKS_PER_PAGE: u64 = 64;
 
 /// Writes postings, lists and counts.
 pub(super) fn write(making: &Making<'_>, job: &Job, is_copy: &[bool], staged: &mut StagedIndex) -> Result<()> {
@@ -69,7 +69,7 @@ pub(super) fn write(making: &Making<'_>, job: &Job, is_copy: &[bool], staged: &m
         None => {
             // The number of rows is unknown before the input is read, so an estimate determines the
             // ranges.
-            let ranges = Ranges::new(making.doc_ids.len() as u64 * CHUNKS_A_PAGE, RANGE_ROWS, RANGES);
+            let ranges = Ranges::new(making.doc_ids.len() as u64 * CHUNKS_PER_PAGE, RANGE_ROWS, RANGES);
             let mut of_threads = read_again(making, job, ranges)?;
             let (mut rows, mut some) = (Vec::new(), Vec::new());
             for range in 0..ranges.count() {
@@ -111,7 +111,7 @@ impl Writer<'_> {
             self.docs.dedup();
             let value = match judge(&self.docs, self.hosts, &self.job.overlap, &mut self.scratch) {
                 ChunkVerdict::Template => TEMPLATE,
-                ChunkVerdict::Frequent => FREQUENT,
+                ChunkVerdict::Frequent => FREQUENT_CHUNK,
                 ChunkVerdict::Counts => {
                     self.docs.retain(|&page| !self.is_copy[page]);
                     self.docs.iter().for_each(|&page| self.counts[page] += 1);
@@ -130,9 +130,9 @@ impl Writer<'_> {
             return Ok(page.0);
         }
         let at = self.lists.rows();
-        if at + u64::from(LIST) >= u64::from(FREQUENT) {
+        if at + u64::from(LIST) >= u64::from(FREQUENT_CHUNK) {
             let what = "entries of lists of chunks".into();
-            return Err(Error::TooManyRows { what, found: at, allowed: u64::from(FREQUENT - LIST) });
+            return Err(Error::TooManyRows { what, found: at, allowed: u64::from(FREQUENT_CHUNK - LIST) });
         }
         self.lists.push(self.docs.len() as u32)?;
         self.lists.extend(bytemuck::cast_slice(&self.docs))?;

@@ -38,7 +38,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use self::staged::StagedIndex;
 use super::about::{FORMAT, IndexSubject, RunInfo};
-use super::index::STANDING;
+use super::index::STANDING_COLUMN;
 use webtwin_base::build_info::lacks;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
@@ -239,7 +239,7 @@ pub fn build(settings: &BuildSettings) -> Result<Manifest> {
         ("prefixes", about.strings["prefixes"]),
         ("collections", about.columns["collections"].rows),
     ];
-    counts.extend(about.columns.get(STANDING).map(|column| (STANDING, column.rows)));
+    counts.extend(about.columns.get(STANDING_COLUMN).map(|column| (STANDING_COLUMN, column.rows)));
     let manifest = Manifest {
         digest: about.run.digest.clone(),
         recipes: run.manifest.recipes.clone(),

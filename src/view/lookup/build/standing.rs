@@ -4,7 +4,7 @@
 use super::Making;
 use super::sets::WordNumbers;
 use super::staged::StagedIndex;
-use crate::lookup::index::STANDING;
+use crate::lookup::index::STANDING_COLUMN;
 use crate::lookup::rows::{NONE, StandingRow};
 use webtwin_base::error::{Error, Result};
 use webtwin_results::FinishedRun;
@@ -48,7 +48,7 @@ pub(super) fn write(
     words: &mut WordNumbers,
     staged: &mut StagedIndex,
 ) -> Result<()> {
-    let mut column = staged.column::<StandingRow>(STANDING)?;
+    let mut column = staged.column::<StandingRow>(STANDING_COLUMN)?;
     let pages = making.table_of(comparison, TABLE, "doc_id")?;
     for range in 0..making.ranges.count() {
         let Some(pages) = &pages else { break };
@@ -63,5 +63,5 @@ pub(super) fn write(
             column.push(StandingRow { doc_id: ids[row], keep, why: words.number(&why[row])?, zero: [0; 3] })?;
         }
     }
-    staged.add(STANDING, column)
+    staged.add(STANDING_COLUMN, column)
 }

@@ -24,7 +24,7 @@ use webtwin_storage::mapped::FileBytes;
 pub(super) const RULES: &str = "url_rules";
 
 /// Name of the column of pages on the list in force.
-pub(super) const STANDING: &str = "standing";
+pub(super) const STANDING_COLUMN: &str = "standing";
 
 /// Names of the columns with trivial clusters and with similar clusters, the largest first.
 pub(super) const BY_SIZE: [&str; 2] = ["clusters.by_size", "mirrors.by_size"];

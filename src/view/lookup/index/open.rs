@@ -7,7 +7,7 @@ use super::super::column::IndexColumn;
 #[cfg(feature = "search")]
 use super::super::search::{self, WordIndex};
 use super::super::strings::{FILES, Strings};
-use super::{BY_SIZE, IndexChunks, LookupIndex, NAMES, RULES, STANDING, broken};
+use super::{BY_SIZE, IndexChunks, LookupIndex, NAMES, RULES, STANDING_COLUMN, broken};
 #[cfg(feature = "search")]
 use crate::search::texts::{TextIndex, TextIndexFile};
 use webtwin_base::error::Result;
@@ -34,7 +34,7 @@ impl LookupIndex {
         let (manifest, about) = IndexSubject::read(&folder)?;
         let files = Files { folder: &folder, about: &about };
         // Some columns are optional; the options of the build determine them.
-        let standing = files.has(STANDING).then(|| files.column(STANDING)).transpose()?;
+        let standing = files.has(STANDING_COLUMN).then(|| files.column(STANDING_COLUMN)).transpose()?;
         let chunks = files.has("chunks").then(|| -> Result<IndexChunks> {
             Ok(IndexChunks {
                 postings: files.column("chunks")?,

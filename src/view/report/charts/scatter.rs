@@ -9,7 +9,7 @@ use crate::report::html::Html;
 const NOISE: u64 = 10;
 
 /// Maximum number of circles with a name.
-const NAMED: usize = 7;
+const MAX_NAMED: usize = 7;
 
 /// Mirror in the plot.
 pub struct Spot<'m> {
@@ -63,7 +63,7 @@ pub fn scatter(spots: &[Spot<'_>]) -> Html {
 
     let most = spots.iter().map(|spot| spot.surplus).max().unwrap_or(1);
     let mut names: Vec<(f64, usize)> =
-        spots.iter().take(NAMED).enumerate().map(|(n, spot)| (y(spot.pages), n)).collect();
+        spots.iter().take(MAX_NAMED).enumerate().map(|(n, spot)| (y(spot.pages), n)).collect();
     names.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
     // Places the names below each other, at least one line apart, and none below the floor.
     let mut lowest = f64::MIN;

@@ -11,13 +11,13 @@ use webtwin_results::scan::scan;
 use webtwin_storage::table::Table;
 
 /// Maximum number of hosts to display.
-const SHOWN: usize = 150;
+const MAX_HOSTS: usize = 150;
 
 /// Maximum number of pairs to display.
 const PAIRS: usize = 40;
 
 /// Number of pairs among which the hosts of the matrix are selected.
-const CHOSEN_AMONG: usize = 1000;
+const CANDIDATE_PAIRS: usize = 1000;
 
 /// Maximum number of hosts of the matrix.
 const MATRIX: usize = 24;
@@ -28,7 +28,7 @@ const MATRIX: usize = 24;
 /// Returns [`webtwin_base::error::Error::Input`] if a column is missing, and any error of [`scan`].
 pub fn gather(run: &FinishedRun) -> Result<HostReport> {
     let mut hosts = HostReport::default();
-    let mut top = SmallestKeys::new(SHOWN);
+    let mut top = SmallestKeys::new(MAX_HOSTS);
     scan(run, "hosts", &["host", "pages", "body_bytes", "skip_pages", "skip_bytes"], &mut |batch| {
         let (names, pages, bytes) = (batch.text("host")?, batch.u64("pages")?, batch.u64("body_bytes")?);
         let (skip_pages, skip_bytes) = (batch.u64("skip_pages")?, batch.u64("skip_bytes")?);
@@ -49,7 +49,7 @@ pub fn gather(run: &FinishedRun) -> Result<HostReport> {
     })?;
     hosts.shown = top.finish();
 
-    let mut top = SmallestKeys::new(CHOSEN_AMONG);
+    let mut top = SmallestKeys::new(CANDIDATE_PAIRS);
     each_pair(run, &mut |pair| {
         *hosts.pairs.entry(pair.kind.clone()).or_default() += 1;
         top.offer((Reverse(pair.shared), pair.a.clone(), pair.b.clone()), pair);

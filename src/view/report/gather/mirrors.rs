@@ -13,7 +13,7 @@ use webtwin_results::scan::{scan, scan_some};
 use webtwin_storage::table::Table;
 
 /// Maximum number of mirrors to display.
-const SHOWN: usize = 200;
+const MAX_MIRRORS: usize = 200;
 
 /// Maximum number of copies of a mirror to display.
 const COPIES: usize = 12;
@@ -23,7 +23,7 @@ const COPIES: usize = 12;
 const HOSTS: usize = 1 << 16;
 
 /// Maximum number of members that are held to find those that may be skipped; 32 bytes each.
-const HELD: usize = 1 << 20;
+const MAX_HELD_MEMBERS: usize = 1 << 20;
 
 /// Data of the displayed mirrors, by their index in that list.
 #[derive(Debug, Default)]
@@ -144,7 +144,7 @@ impl Growing {
 pub fn gather(run: &FinishedRun) -> Result<(MirrorReport, MirrorDetails)> {
     let columns =
         ["similar_cluster", "collection", "size", "host", "root", "root_url", "prefix", "keep", "links_from_elsewhere"];
-    let (mut all, mut top, mut growing) = (0, SmallestKeys::new(SHOWN), None::<Growing>);
+    let (mut all, mut top, mut growing) = (0, SmallestKeys::new(MAX_MIRRORS), None::<Growing>);
     let mut put = |growing: Growing| {
         all += 1;
         let (root, mirror) = growing.finish();
@@ -183,7 +183,7 @@ fn copy(batch: &Table, row: usize) -> Result<MirrorCopy> {
 impl MirrorDetails {
     /// Reads the members of the first mirrors, as many as fit.
     fn read_members(&mut self, run: &FinishedRun, shown: &[MirrorGroup]) -> Result<()> {
-        let mut budget = HELD as u64;
+        let mut budget = MAX_HELD_MEMBERS as u64;
         for mirror in shown {
             match budget.checked_sub(mirror.pages) {
                 Some(left) => (budget, self.held) = (left, self.held + 1),

@@ -27,11 +27,11 @@ use webtwin_base::error::{Error, Result};
 use webtwin_results::FinishedRun;
 
 /// Kinds of jobs whose results have pages.
-const WITH_PAGES: [&str; 3] = ["replicas", "signatures", "batch"];
+const KINDS_WITH_PAGES: [&str; 3] = ["replicas", "signatures", "batch"];
 
 /// True if a result has pages, for [`gather`]. Other results have an [`parts::outline`].
 pub fn has_pages(run: &FinishedRun) -> bool {
-    WITH_PAGES.iter().any(|kind| run.manifest.job["kind"] == *kind)
+    KINDS_WITH_PAGES.iter().any(|kind| run.manifest.job["kind"] == *kind)
 }
 
 /// Optional content of a report.

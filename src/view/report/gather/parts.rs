@@ -19,7 +19,7 @@ const ROWS: usize = 50;
 
 /// Number of documents of a study above which clusters are not counted. Counting holds 16 bytes a
 /// cluster.
-const MOST_DOCUMENTS: u64 = 4_000_000;
+const MAX_DOCUMENTS: u64 = 4_000_000;
 
 /// Reads the report of a result that has no pages of its own.
 ///
@@ -182,7 +182,7 @@ fn study(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
 /// Lists the largest clusters of a study by their first documents. Returns `None` if there are too
 /// many documents to count clusters.
 fn largest_clusters(run: &FinishedRun, documents: u64) -> Result<Option<TablePreview>> {
-    if documents > MOST_DOCUMENTS {
+    if documents > MAX_DOCUMENTS {
         return Ok(None);
     }
     let mut sizes: HashMap<u64, u64> = HashMap::new();

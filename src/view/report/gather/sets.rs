@@ -26,11 +26,11 @@ const PAGES: usize = 1 << 21;
 
 /// Divisor of the number of sets for the number of sets to display for their weak links, which is
 /// bounded by [`WEAKEST`].
-const ONE_OF: u64 = 12;
+const WEAK_SET_DIVISOR: u64 = 12;
 const WEAKEST: std::ops::RangeInclusive<u64> = 18..=60;
 
 /// Number of sets to display for their size.
-const LARGEST: usize = 6;
+const LARGEST_SETS: usize = 6;
 
 /// Maximum number of members of a set to display.
 const MEMBERS: usize = 16;
@@ -121,7 +121,7 @@ fn gather_within(run: &FinishedRun, most: usize) -> Result<(SetReport, Forest)> 
     let pairs = forest.grow(run)?;
     let mut sets = SetReport { all, looked_at, pairs, ..SetReport::default() };
 
-    let mut top = SmallestKeys::new((all / ONE_OF).clamp(*WEAKEST.start(), *WEAKEST.end()) as usize);
+    let mut top = SmallestKeys::new((all / WEAK_SET_DIVISOR).clamp(*WEAKEST.start(), *WEAKEST.end()) as usize);
     for (pages, links) in forest.sets() {
         let Some(weakest) = links.first().filter(|link| link.weakness.0 != ReportedMeasure::Exact) else { continue };
         let set = forest.pages[pages.start].set;
@@ -137,7 +137,7 @@ fn gather_within(run: &FinishedRun, most: usize) -> Result<(SetReport, Forest)> 
 
 /// Counts the sets, and finds the largest with their number of pages.
 fn largest(run: &FinishedRun) -> Result<(u64, Vec<(DocId, u64)>)> {
-    let (mut all, mut top) = (0, SmallestKeys::new(LARGEST));
+    let (mut all, mut top) = (0, SmallestKeys::new(LARGEST_SETS));
     let (mut set, mut pages) = (None, 0u64);
     let mut put = |set: Option<DocId>, pages: u64| {
         if let Some(set) = set {

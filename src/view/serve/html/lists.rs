@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::page::ask;
 use super::{HtmlReply, ROWS, begin_form, begin_link, begin_table, end_form, end_table, field, whole};
-use crate::lookup::lists::{HOSTS_OF, ListPage, ListRequest, ListedOriginal, ListedSet, originals, sets};
+use crate::lookup::lists::{HOST_COUNT_PAGES, ListPage, ListRequest, ListedOriginal, ListedSet, originals, sets};
 use crate::report::charts::bars::strip;
 use crate::report::figures::{count, counted};
 use crate::report::html::Html;
@@ -16,7 +16,7 @@ use webtwin_http::Problem;
 use webtwin_http::answer::query;
 
 /// Number of rows of a list on the overview page.
-const LARGEST: usize = 5;
+const LARGEST_ROWS: usize = 5;
 
 /// Query string of a list.
 #[derive(Debug, Deserialize)]
@@ -86,7 +86,7 @@ pub(in crate::serve) async fn overview(Extension(served): RouteQuery) -> HtmlRep
         tile(&mut html, &count(number as u64), what);
     }
     html.markup("</div>");
-    let asked = ListRequest { words: "", from: 0, limit: LARGEST };
+    let asked = ListRequest { words: "", from: 0, limit: LARGEST_ROWS };
     html.markup("<h2 class=gap>The largest mirrors</h2>");
     mirror_rows(&mut html, &originals(index, asked)?);
     html.markup("<h2 class=gap>The largest sets of copies</h2>");
@@ -205,7 +205,7 @@ fn set_rows(html: &mut Html, found: &ListPage<ListedSet>) {
             .markup("</b></td><td class=url><a href=\"/set/");
         html.text(&set.id).markup("\">").crawled(name(&set.title, &set.page.url)).markup("</a><div class=sub>");
         html.link(&set.page.url, &set.page.url).markup("</div></td><td class=num>");
-        html.text(count(set.hosts as u64)).markup(if set.pages > HOSTS_OF { " or more" } else { "" });
+        html.text(count(set.hosts as u64)).markup(if set.pages > HOST_COUNT_PAGES { " or more" } else { "" });
         html.markup("</td></tr>");
     }
     end_table(html);
