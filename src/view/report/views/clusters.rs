@@ -1,7 +1,7 @@
 //! View of the largest clusters of duplicates in a corpus, with the least similar record of each
 //! next to the kept one.
 
-use super::{cut, filter, heading};
+use super::{filter, heading, write_cut_note};
 use crate::report::contract::{Duplicate, ReportedCluster, ReportedClusters, ReportedRecord};
 use crate::report::figures::{count, counted};
 use crate::report::html::Html;
@@ -9,10 +9,10 @@ use crate::report::html::Html;
 pub(super) fn write(html: &mut Html, of: &ReportedClusters) {
     let lead = match of.all {
         0 => "No record is a duplicate of another.".to_string(),
-        all => format!(
+        total => format!(
             "{}, the largest first. The record that stays is shown next to the least similar one, where a \
              false duplicate is most likely. To compare two others, run: webtwin explain CORPUS RECORD RECORD.",
-            counted(all, "cluster", "clusters")
+            counted(total, "cluster", "clusters")
         ),
     };
     heading(html, "clusters", "Clusters of duplicates", &lead);
@@ -25,20 +25,22 @@ pub(super) fn write(html: &mut Html, of: &ReportedClusters) {
         item(html, number, cluster);
     }
     html.markup("</div>");
-    cut(html, of.shown.len(), of.all, "clusters", "removed");
+    write_cut_note(html, of.shown.len(), of.all, "clusters", "removed");
 }
 
 fn item(html: &mut Html, number: usize, cluster: &ReportedCluster) {
-    let kept = &cluster.kept;
+    let kept_record = &cluster.kept;
     html.markup("<details class=\"card item\" id=\"cluster-").text(number + 1);
     html.markup(if number == 0 { "\" open>" } else { "\">" });
     html.markup("<summary><span class=size>").text(count(cluster.removed));
-    html.markup("<span class=unseen> duplicates of </span></span><span class=what><span>").crawled(&kept.id);
-    html.markup("</span><span class=sub>").crawled(&kept.file).text(format_args!(", row {}", count(kept.row)));
+    html.markup("<span class=unseen> duplicates of </span></span><span class=what><span>").crawled(&kept_record.id);
+    html.markup("</span><span class=sub>")
+        .crawled(&kept_record.file)
+        .text(format_args!(", row {}", count(kept_record.row)));
     html.markup("</span></span>");
     match cluster.members.first() {
-        Some(least) if least.why != "exact" => {
-            html.markup("<span class=\"tag similar\">").text(alike(least)).markup("</span>")
+        Some(least_similar) if least_similar.why != "exact" => {
+            html.markup("<span class=\"tag similar\">").text(similarity_text(least_similar)).markup("</span>")
         }
         _ => html.markup("<span class=\"tag exact\">same text</span>"),
     };
@@ -48,10 +50,10 @@ fn item(html: &mut Html, number: usize, cluster: &ReportedCluster) {
         html.markup("<p class=\"note warn\">The texts could not be read again from the corpus: ");
         html.crawled(&cluster.unread).markup("</p>");
     }
-    if let (false, Some(least)) = (cluster.diff.is_empty(), cluster.members.first()) {
+    if let (false, Some(least_similar)) = (cluster.diff.is_empty(), cluster.members.first()) {
         html.markup("<h2 class=gap>Side by side</h2><div class=sides>");
-        side(html, "A", kept, "stays");
-        side(html, "B", &least.record, &alike(least));
+        side(html, "A", kept_record, "stays");
+        side(html, "B", &least_similar.record, &similarity_text(least_similar));
         html.markup("</div>");
         super::compare::diff(html, &cluster.diff);
     }
@@ -61,15 +63,15 @@ fn item(html: &mut Html, number: usize, cluster: &ReportedCluster) {
 fn sentence(cluster: &ReportedCluster) -> String {
     let words =
         [("exact", "with the same text"), ("near", "with a similar text"), ("against", "that the older corpus has")];
-    let of_reason = |(why, words): (&str, &str)| {
+    let reason_text = |(why, words): (&str, &str)| {
         let records = cluster.removed_by.get(why)?;
         Some(format!("{} {words}", counted(*records, "record", "records")))
     };
-    let reasons: Vec<String> = words.into_iter().filter_map(of_reason).collect();
+    let reasons: Vec<String> = words.into_iter().filter_map(reason_text).collect();
     format!("Duplicates of this record: {}.", reasons.join(", "))
 }
 
-fn alike(of: &Duplicate) -> String {
+fn similarity_text(of: &Duplicate) -> String {
     match of.similarity {
         // Such texts differ only in properties that shingles ignore: case, spaces, forms of
         // characters.
@@ -90,13 +92,13 @@ fn members(html: &mut Html, cluster: &ReportedCluster) {
         html.markup("</td><td class=num>")
             .text(count(of.record.row))
             .markup("</td><td>")
-            .text(alike(of))
+            .text(similarity_text(of))
             .markup("</td></tr>");
     }
     html.markup("</tbody></table></div>");
-    let more = cluster.removed.saturating_sub(cluster.members.len() as u64);
-    if more > 0 {
-        html.markup("<p class=note>").text(counted(more, "more duplicate is", "more duplicates are"));
+    let omitted = cluster.removed.saturating_sub(cluster.members.len() as u64);
+    if omitted > 0 {
+        html.markup("<p class=note>").text(counted(omitted, "more duplicate is", "more duplicates are"));
         html.markup(" not shown.</p>");
     }
 }

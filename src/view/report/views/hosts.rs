@@ -1,6 +1,6 @@
 //! View of hosts: the hosts that share pages, and the pages of each that may be skipped.
 
-use super::{cut, filter, heading};
+use super::{filter, heading, write_cut_note};
 use crate::report::charts::bars::{bar, spot};
 use crate::report::charts::{figure, graph, matrix};
 use crate::report::contract::{HostPair, HostReport, ResultReport};
@@ -19,17 +19,17 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
     );
     heading(html, "hosts", "Hosts", &lead);
     if of.matrix_hosts.len() > 1 {
-        shared(html, of);
+        write_shared(html, of);
     }
     table(html, of);
     pair_table(html, of);
 }
 
-fn shared(html: &mut Html, of: &HostReport) {
+fn write_shared(html: &mut Html, of: &HostReport) {
     let rows: Vec<Vec<String>> = of.matrix.iter().map(cells).collect();
     let heads = ["host", "other host", "shared", "share of its pages", "share of the other's pages", "kind"];
-    let most = of.matrix.iter().max_by_key(|pair| pair.shared);
-    let sentence = most.map_or_else(String::new, |pair| {
+    let max_shared = of.matrix.iter().max_by_key(|pair| pair.shared);
+    let sentence = max_shared.map_or_else(String::new, |pair| {
         format!("{} and {} share the most, {}", pair.a, pair.b, counted(pair.shared, "page", "pages"))
     });
     html.markup(
@@ -61,9 +61,9 @@ fn cells(pair: &HostPair) -> Vec<String> {
 }
 
 fn degree(host: &str, pairs: &[HostPair]) -> Vec<String> {
-    let of_host = || pairs.iter().filter(|pair| pair.a == host || pair.b == host);
-    let most = of_host().map(|pair| pair.shared).max().unwrap_or(0);
-    vec![host.into(), count(of_host().count() as u64), count(most)]
+    let pairs_of_host = || pairs.iter().filter(|pair| pair.a == host || pair.b == host);
+    let max_shared = pairs_of_host().map(|pair| pair.shared).max().unwrap_or(0);
+    vec![host.into(), count(pairs_of_host().count() as u64), count(max_shared)]
 }
 
 fn table(html: &mut Html, of: &HostReport) {
@@ -89,7 +89,7 @@ fn table(html: &mut Html, of: &HostReport) {
         html.markup("</tbody>");
     }
     html.markup("</table></div>");
-    cut(html, of.shown.len(), of.all, "hosts", "hosts");
+    write_cut_note(html, of.shown.len(), of.all, "hosts", "hosts");
     html.markup("</div>");
 }
 
@@ -111,6 +111,6 @@ fn pair_table(html: &mut Html, of: &HostReport) {
         html.markup("</tbody>");
     }
     html.markup("</table></div>");
-    cut(html, of.shown_pairs.len(), of.pairs.values().sum(), "pairs", "server_pairs");
+    write_cut_note(html, of.shown_pairs.len(), of.pairs.values().sum(), "pairs", "server_pairs");
     html.markup("</div>");
 }

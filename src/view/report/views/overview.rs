@@ -89,14 +89,14 @@ fn lead(of: &Overview) -> String {
 }
 
 /// Returns the pages that may be skipped for a reason.
-fn by_reason(of: &Overview, reason: &str) -> Amount {
+fn amount_of_reason(of: &Overview, reason: &str) -> Amount {
     of.by_reason.get(reason).copied().unwrap_or_default()
 }
 
 fn stacks(html: &mut Html, of: &Overview) {
     let stay = Amount { pages: of.crawl.pages - of.skip.pages, bytes: of.crawl.bytes - of.skip.bytes };
     let mut parts = vec![("stays", "f-stay", stay)];
-    parts.extend(REASONS.map(|(reason, class, words, _)| (words, class, by_reason(of, reason))));
+    parts.extend(REASONS.map(|(reason, class, words, _)| (words, class, amount_of_reason(of, reason))));
     let mut chart = Html::new();
     for (name, amount) in [("pages", (|amount| amount.pages) as fn(&Amount) -> u64), ("bytes", |amount| amount.bytes)] {
         chart.markup("<p class=ask>").markup(name).markup("</p>");
@@ -122,11 +122,11 @@ fn stacks(html: &mut Html, of: &Overview) {
 }
 
 fn steps(html: &mut Html, of: &Overview) {
-    let steps = REASONS.map(|(reason, class, _, [words, more])| WaterfallStep {
+    let steps = REASONS.map(|(reason, class, _, [words, words_more])| WaterfallStep {
         words,
-        more,
+        more: words_more,
         class,
-        pages: by_reason(of, reason).pages,
+        pages: amount_of_reason(of, reason).pages,
     });
     let stay = of.crawl.pages - of.skip.pages;
     let sentence = format!(
@@ -174,11 +174,11 @@ fn spots(html: &mut Html, report: &ResultReport) {
 fn replication(html: &mut Html, of: &Overview) {
     let bars: Vec<(&str, [u64; 2])> =
         of.replication.iter().map(|bar| (bar.replicas.as_str(), [bar.exact, bar.similar])).collect();
-    let alone = of.replication.first().map_or([0, 0], |bar| [bar.exact, bar.similar]);
+    let single_documents = of.replication.first().map_or([0, 0], |bar| [bar.exact, bar.similar]);
     let sentence = format!(
         "{} of the pages have a copy with the same text, {} have one with similar text",
-        share(of.crawl.pages - alone[0], of.crawl.pages),
-        share(of.crawl.pages - alone[1], of.crawl.pages)
+        share(of.crawl.pages - single_documents[0], of.crawl.pages),
+        share(of.crawl.pages - single_documents[1], of.crawl.pages)
     );
     let mut chart = histogram(&bars, ["f-exact", "f-similar"], of.crawl.pages, "replicas of a page, including itself");
     chart.markup("<ul class=legend><li>");

@@ -1,6 +1,6 @@
 //! Generic view: a headline, figures, bar charts and the tops of tables.
 
-use super::{counts, cut};
+use super::{counts, write_cut_note};
 use crate::report::contract::{TableCell, TablePreview, ViewPart};
 use crate::report::figures::count;
 use crate::report::html::Html;
@@ -50,6 +50,6 @@ fn table(html: &mut Html, of: &TablePreview) {
     }
     html.markup("</tbody></table></div>");
     if !of.table.is_empty() {
-        cut(html, of.rows.len(), of.all, "rows", &of.table);
+        write_cut_note(html, of.rows.len(), of.all, "rows", &of.table);
     }
 }

@@ -19,8 +19,8 @@ pub(super) fn write(html: &mut Html, inputs: &[String], digest: &str, of: &RunFa
         records(html, of);
         if !of.left_out.is_empty() {
             html.markup("<h2 class=gap>Text that was not compared</h2><dl class=facts>");
-            for left in &of.left_out {
-                fact(html, &left.what, &count(left.count));
+            for loss in &of.left_out {
+                fact(html, &loss.what, &count(loss.count));
             }
             html.markup("</dl>");
         }
@@ -64,21 +64,23 @@ fn fact(html: &mut Html, what: &str, value: &str) {
 }
 
 fn records(html: &mut Html, of: &RunFacts) {
-    let rejected: u64 = of.rejected.values().sum();
-    let (read, kept, rejected_records) = (counted(of.read, "record", "records"), count(of.kept), count(rejected));
+    let n_rejected: u64 = of.rejected.values().sum();
+    let (read, n_kept, rejected_records) = (counted(of.read, "record", "records"), count(of.kept), count(n_rejected));
     html.markup("<p>");
     match of.duplicates.map(count) {
-        None => html.text(format_args!("{read} read = {kept} kept as pages + {rejected_records} not kept.")),
-        Some(removed) => {
+        None => html.text(format_args!("{read} read = {n_kept} kept as pages + {rejected_records} not kept.")),
+        Some(n_removed) => {
             // Duplicates are neither kept nor rejected, so the equation has a term for them.
-            html.text(format_args!("{read} read = {kept} kept + {removed} duplicates + {rejected_records} rejected."))
+            html.text(format_args!(
+                "{read} read = {n_kept} kept + {n_removed} duplicates + {rejected_records} rejected."
+            ))
         }
     };
     html.markup("</p>");
-    if rejected == 0 && of.duplicates.is_none() {
+    if n_rejected == 0 && of.duplicates.is_none() {
         html.markup("<p class=note>Every record was a page.</p>");
     // The records of a corpus are texts, not pages.
-    } else if rejected == 0 {
+    } else if n_rejected == 0 {
         html.markup("<p class=note>No record was rejected.</p>");
     } else {
         let longest = of.rejected.values().copied().max().unwrap_or(0);
@@ -123,7 +125,7 @@ fn records(html: &mut Html, of: &RunFacts) {
 }
 
 fn time(html: &mut Html, of: &Machine) {
-    let all: f64 = of.seconds.iter().map(|stage| stage.seconds).sum();
+    let total: f64 = of.seconds.iter().map(|stage| stage.seconds).sum();
     let parts: Vec<(&'static str, u64)> = of
         .seconds
         .iter()
@@ -142,7 +144,7 @@ fn time(html: &mut Html, of: &Machine) {
     chart.markup("</ul>");
     let rows: Vec<Vec<String>> =
         of.seconds.iter().map(|stage| vec![name(&stage.stage), format!("{:.1}", stage.seconds)]).collect();
-    figure(html, &format!("The run took {all:.1} seconds"), &chart, &["stage", "seconds"], &rows);
+    figure(html, &format!("The run took {total:.1} seconds"), &chart, &["stage", "seconds"], &rows);
     html.markup("<dl class=facts>");
     fact(html, "workers", &count(of.workers));
     fact(html, "peak memory", &bytes(of.peak_memory_bytes));

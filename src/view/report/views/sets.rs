@@ -19,9 +19,9 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
         .collect();
     let lead = match of.all {
         0 => "No two pages of this crawl are similar.".to_string(),
-        all => format!(
+        total => format!(
             "{}, joined by {}. Check the weakest links first: a single false pair joins two sets.",
-            counted(all, "set", "sets"),
+            counted(total, "set", "sets"),
             pairs.join(" and ")
         ),
     };
@@ -41,7 +41,7 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
         item(html, number, set);
     }
     html.markup("</div>");
-    super::cut(html, of.shown.len(), of.all, "sets", "clusters");
+    super::write_cut_note(html, of.shown.len(), of.all, "sets", "clusters");
 }
 
 fn item(html: &mut Html, number: usize, set: &SimilarSet) {
@@ -51,7 +51,7 @@ fn item(html: &mut Html, number: usize, set: &SimilarSet) {
     html.markup("<span class=unseen> pages: </span></span><span class=what><span>")
         .crawled(name(&first.title, &first.url));
     html.markup("</span><span class=sub>")
-        .text(on_hosts(set))
+        .text(hosts_text(set))
         .text(" · ")
         .crawled(&first.host)
         .markup("</span></span>");
@@ -64,8 +64,8 @@ fn item(html: &mut Html, number: usize, set: &SimilarSet) {
     };
     html.markup("</summary><div class=inside><p class=ask>").text(sentence(set)).markup("</p>");
     // The graph is drawn only if it is complete; with members missing, its links would not connect.
-    let all = set.members.len() as u64 == set.pages;
-    if all {
+    let is_whole = set.members.len() as u64 == set.pages;
+    if is_whole {
         html.markup("<div class=beside>").piece(&graph::set(set));
     }
     html.markup("<div class=scroll tabindex=0 role=group aria-label=pages><table class=small data-mark=pages><thead><tr><th scope=col class=num>no.</th><th scope=col>role</th><th scope=col>page</th>");
@@ -74,7 +74,7 @@ fn item(html: &mut Html, number: usize, set: &SimilarSet) {
         member(html, number + 1, of);
     }
     html.markup("</tbody></table></div>");
-    if all {
+    if is_whole {
         html.markup("</div>");
     } else {
         html.markup("<p class=note>").text(counted(
@@ -88,7 +88,7 @@ fn item(html: &mut Html, number: usize, set: &SimilarSet) {
     html.markup("</div></details>");
 }
 
-fn on_hosts(set: &SimilarSet) -> String {
+fn hosts_text(set: &SimilarSet) -> String {
     match set.members.len() as u64 == set.pages {
         true => counted(set.hosts, "host", "hosts"),
         false => format!("at least {}", counted(set.hosts, "host", "hosts")),
@@ -97,7 +97,7 @@ fn on_hosts(set: &SimilarSet) -> String {
 
 /// Describes the set and its weakest link.
 fn sentence(set: &SimilarSet) -> String {
-    let pages = format!("{} on {}.", counted(set.pages, "page", "pages"), on_hosts(set));
+    let pages = format!("{} on {}.", counted(set.pages, "page", "pages"), hosts_text(set));
     match set.links.first() {
         Some(weakest) if weakest.by.measure != ReportedMeasure::Exact => format!(
             "{pages} Its weakest link: {}. Without this link, there would be two sets of {} and {} pages.",

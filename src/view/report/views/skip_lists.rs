@@ -49,7 +49,7 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
             html.markup("</td><td class=num>").text(bytes(prefix.covers.bytes)).markup("</td></tr>");
         }
         html.markup("</tbody></table></div>");
-        super::cut(html, report.skip.prefixes.len(), report.overview.prefixes, "prefixes", "avoid");
+        super::write_cut_note(html, report.skip.prefixes.len(), report.overview.prefixes, "prefixes", "avoid");
     }
     rules(html, report);
     html.markup("</div><div class=card><h2>Files for crawlers</h2>");
@@ -90,7 +90,7 @@ fn rules(html: &mut Html, report: &ResultReport) {
         html.markup("</td><td class=num>").text(count(rule.violations)).markup("</td></tr>");
     }
     html.markup("</tbody></table></div>");
-    super::cut(html, skip.rules.len(), skip.all_rules, "rules", "url_rules");
+    super::write_cut_note(html, skip.rules.len(), skip.all_rules, "rules", "url_rules");
 }
 
 fn head(html: &mut Html, export: &ExportFile, whose: &'static str, place: &'static str) {
