@@ -58,29 +58,29 @@ pub(super) fn matrix(of: &ComparableResults, earlier: &[String]) -> Result<Vec<C
         hosts: vec![BTreeSet::new(); crawls],
         hashes: (0..crawls).map(|_| buckets()).collect(),
     };
-    let shares = threads::for_each(of.workers, of.ranges.count(), share, |mine, range| {
+    let shares = threads::for_each(of.workers, of.ranges.count(), share, |share, range| {
         let mut doc_ids = Vec::with_capacity(crawls);
         for (crawl, pages) in tables.iter().enumerate() {
             let table = pages.read(range, &["doc_id", "url", "exact", "body"])?;
-            for (hashes, column) in mine.hashes[crawl].iter_mut().zip(["exact", "body"]) {
-                let known = table.u64(column)?.iter().filter(|hash| **hash != 0);
-                known.copied().try_for_each(|hash| hashes.push(bucket_of(hash, BUCKETS), hash))?;
+            for (hashes, column) in share.hashes[crawl].iter_mut().zip(["exact", "body"]) {
+                let nonzero = table.u64(column)?.iter().filter(|hash| **hash != 0);
+                nonzero.copied().try_for_each(|hash| hashes.push(bucket_of(hash, BUCKETS), hash))?;
             }
-            mine.hosts[crawl].extend(table.text("url")?.iter().map(|url| xxh3_64(host_of(split(url).0).as_bytes())));
+            share.hosts[crawl].extend(table.text("url")?.iter().map(|url| xxh3_64(host_of(split(url).0).as_bytes())));
             doc_ids.push(table.u64("doc_id")?.to_vec());
         }
-        add(&mut mine.urls, &pairs, &doc_ids);
+        add(&mut share.urls, &pairs, &doc_ids);
         Ok(())
     })?;
 
-    let mut by_unit = [("url", vec![CrawlOverlap::default(); pairs.len()])].to_vec();
+    let mut overlaps_by_unit = [("url", vec![CrawlOverlap::default(); pairs.len()])].to_vec();
     let mut hosts = vec![BTreeSet::new(); crawls];
     let mut hashes: Vec<Hashes<Vec<Partitions<u64>>>> = (0..crawls).map(|_| Default::default()).collect();
     for share in shares {
-        by_unit[0].1.iter_mut().zip(share.urls).for_each(|(all, one)| all.add(one));
+        overlaps_by_unit[0].1.iter_mut().zip(share.urls).for_each(|(all, one)| all.add(one));
         hosts.iter_mut().zip(share.hosts).for_each(|(all, one)| all.extend(one));
-        for (all, one) in hashes.iter_mut().zip(share.hashes) {
-            all.iter_mut().zip(one).for_each(|(all, one)| all.push(one));
+        for (pooled, share_hashes) in hashes.iter_mut().zip(share.hashes) {
+            pooled.iter_mut().zip(share_hashes).for_each(|(all, one)| all.push(one));
         }
     }
     // Hosts and hashes must be distinct over all ranges, so they are counted after the pass; URLs
@@ -88,25 +88,25 @@ pub(super) fn matrix(of: &ComparableResults, earlier: &[String]) -> Result<Vec<C
     let mut overlaps = vec![CrawlOverlap::default(); pairs.len()];
     let hosts: Vec<Vec<u64>> = hosts.into_iter().map(|hosts| hosts.into_iter().collect()).collect();
     add(&mut overlaps, &pairs, &hosts);
-    by_unit.push(("host", overlaps));
+    overlaps_by_unit.push(("host", overlaps));
     let hashes: Vec<Hashes<ThreadRows<u64>>> =
         hashes.into_iter().map(|of_crawl| of_crawl.map(ThreadRows::new)).collect();
-    for (at, unit) in ["text", "body"].into_iter().enumerate() {
+    for (number, unit) in ["text", "body"].into_iter().enumerate() {
         let sums = || vec![CrawlOverlap::default(); pairs.len()];
-        let of_threads = threads::for_each(of.workers, BUCKETS, sums, |sums, bucket| {
-            let take = |of_crawl: &Hashes<ThreadRows<u64>>| of_crawl[at].take(bucket).map(distinct);
+        let thread_sums = threads::for_each(of.workers, BUCKETS, sums, |sums, bucket| {
+            let take = |of_crawl: &Hashes<ThreadRows<u64>>| of_crawl[number].take(bucket).map(distinct);
             add(sums, &pairs, &hashes.iter().map(take).collect::<Result<Vec<_>>>()?);
             Ok(())
         })?;
         let mut overlaps = sums();
-        for one in of_threads {
-            overlaps.iter_mut().zip(one).for_each(|(all, one)| all.add(one));
+        for sums in thread_sums {
+            overlaps.iter_mut().zip(sums).for_each(|(all, one)| all.add(one));
         }
-        by_unit.push((unit, overlaps));
+        overlaps_by_unit.push((unit, overlaps));
     }
 
     let mut cells: Vec<CrawlPair> = Vec::new();
-    for (unit, overlaps) in by_unit {
+    for (unit, overlaps) in overlaps_by_unit {
         cells.extend(pairs.iter().zip(overlaps).map(|(&pair, overlap)| (pair, unit, overlap)));
     }
     let runs: Vec<&FinishedRun> = [&of.new, &of.old].into_iter().chain(&earlier).collect();

@@ -72,9 +72,9 @@ impl CompareSummary {
         overlaps: Vec<(&'static str, CrawlOverlap)>,
         exports: Vec<(String, [u64; 2])>,
     ) -> CompareSummary {
-        let mut by_what: BTreeMap<String, u64> = BTreeMap::new();
+        let mut change_counts: BTreeMap<String, u64> = BTreeMap::new();
         for what in sites_changed.iter().filter(|what| *what != "same") {
-            *by_what.entry(what.to_string()).or_default() += 1;
+            *change_counts.entry(what.to_string()).or_default() += 1;
         }
         CompareSummary {
             pages_old: of.pages[0].rows(),
@@ -83,7 +83,7 @@ impl CompareSummary {
             gone: counts.why_gone.clone(),
             moved_same_text: counts.moved_same_text,
             sites: sites.0.len() as u64,
-            sites_changed: by_what,
+            sites_changed: change_counts,
             avoid_changed: counts.avoid.clone(),
             exports: exports
                 .into_iter()
