@@ -22,9 +22,9 @@ use webtwin_job::{Job, resolve};
 
 /// Returns the entries for the tables and figures of the paper, and for the time of a study.
 pub fn entries() -> Vec<Experiment> {
-    let of = |name, about, run| Experiment {
+    let of = |name, summary, run| Experiment {
         name,
-        about,
+        about: summary,
         unit: "documents of each made-up collection, without --input",
         scale: 200_000,
         full: Year::Y2005.documents(),
@@ -100,10 +100,10 @@ fn studies(options: &Options, job: &str, years: &[Year]) -> Result<Vec<Study>> {
         return Ok(vec![Study { year: None, summary: read_summary(run)? }]);
     }
     let job = resolve("jobs/repro", job, &[])?;
-    years.iter().map(|&year| Ok(Study { year: Some(year), summary: made_up(options, &job, year)? })).collect()
+    years.iter().map(|&year| Ok(Study { year: Some(year), summary: made_up_study(options, &job, year)? })).collect()
 }
 
-fn made_up(options: &Options, job: &Job, year: Year) -> Result<StudySummary> {
+fn made_up_study(options: &Options, job: &Job, year: Year) -> Result<StudySummary> {
     let documents = u32::try_from(options.scale)
         .map_err(|_| Error::Usage(format!("--scale {}: at most {}", options.scale, u32::MAX)))?;
     let mut job = job.clone();
@@ -117,28 +117,30 @@ fn made_up(options: &Options, job: &Job, year: Year) -> Result<StudySummary> {
 fn rows(
     studies: &[Study],
     what: &str,
-    planted: bool,
+    is_planted: bool,
     unit: &str,
-    ours: impl Fn(&StudySummary) -> f64,
-    published: [f64; 3],
+    value_of: impl Fn(&StudySummary) -> f64,
+    paper_value: [f64; 3],
 ) -> Vec<FigureRow> {
-    let of_paper = || YEARS.into_iter().zip(published);
+    let paper_values = || YEARS.into_iter().zip(paper_value);
     let mut rows = Vec::new();
     for Study { year, summary } in studies {
         match year {
             Some(year) => {
-                let planted = if planted { " (planted)" } else { "" };
-                let paper = of_paper().find(|(other, _)| other == year).map_or(0.0, |(_, published)| published);
+                let suffix = if is_planted { " (planted)" } else { "" };
+                let paper = paper_values().find(|(other, _)| other == year).map_or(0.0, |(_, published)| published);
                 rows.push(row_against_published(
-                    &format!("{}: {what}{planted}", name(*year)),
-                    ours(summary),
+                    &format!("{}: {what}{suffix}", name(*year)),
+                    value_of(summary),
                     paper,
                     unit,
                 ));
             }
             None => {
-                rows.push(figure(&format!("this crawl: {what}"), ours(summary), unit));
-                rows.extend(of_paper().map(|(year, paper)| not_ours(&format!("{}: {what}", name(year)), paper, unit)));
+                rows.push(figure(&format!("this crawl: {what}"), value_of(summary), unit));
+                rows.extend(
+                    paper_values().map(|(year, paper)| not_ours(&format!("{}: {what}", name(year)), paper, unit)),
+                );
             }
         }
     }

@@ -19,11 +19,11 @@ pub(super) fn table_2(options: &Options) -> Result<Vec<FigureRow>> {
     let job = include_str!("../../../jobs/repro/sgm98-table2.toml");
     let run = MeasuredRun::given_or_made(options, "jobs/repro/sgm98-table2.toml", job)?;
     let mut rows = vec![figure("pages", run.summary.pages.pages as f64, "pages")];
-    let mut largest: Vec<_> = run.summary.largest_similar_clusters.iter().collect();
-    largest.sort_by_key(|cluster| std::cmp::Reverse(cluster.servers));
-    for (rank, largest) in largest.into_iter().take(5).enumerate() {
-        let what = format!("{}: {} ({} pages)", rank + 1, largest.url, largest.size);
-        rows.push(figure(&what, f64::from(largest.servers), "servers"));
+    let mut clusters: Vec<_> = run.summary.largest_similar_clusters.iter().collect();
+    clusters.sort_by_key(|cluster| std::cmp::Reverse(cluster.servers));
+    for (rank, cluster) in clusters.into_iter().take(5).enumerate() {
+        let what = format!("{}: {} ({} pages)", rank + 1, cluster.url, cluster.size);
+        rows.push(figure(&what, f64::from(cluster.servers), "servers"));
     }
     let servers = &run.summary.servers;
     rows.push(figure("hosts", run.summary.hosts as f64, "hosts"));
