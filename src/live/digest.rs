@@ -12,14 +12,14 @@ use webtwin_pages::record::{RawPage, Reason, RefusedRecord};
 use webtwin_pages::url::CanonicalUrl;
 
 /// Minimum size of a sample, in chunks. A page with fewer chunks is compared by all of them.
-pub(crate) const LEAST_SAMPLE: usize = 32;
+pub(crate) const MIN_SAMPLE: usize = 32;
 
 /// Upper limit of sampled hashes: of a longer page, chunks with a hash below this are compared, a
 /// quarter of all.
 const SAMPLED_BELOW: u64 = 1 << 62;
 
 /// Maximum size of a sample, in chunks.
-const MOST_SAMPLE: usize = 1 << 12;
+const MAX_SAMPLE: usize = 1 << 12;
 
 /// Digest of a page, as the index stores and compares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,15 +134,15 @@ impl Digester {
 pub(crate) fn sample(fprints: &[FPrint]) -> Vec<u64> {
     let mut hashes: Vec<u64> = fprints.iter().map(|&fprint| splitmix64(fprint)).collect();
     hashes.sort_unstable();
-    let below = hashes.partition_point(|&hash| hash < SAMPLED_BELOW);
-    hashes.truncate(below.clamp(LEAST_SAMPLE, MOST_SAMPLE));
+    let sample_size = hashes.partition_point(|&hash| hash < SAMPLED_BELOW);
+    hashes.truncate(sample_size.clamp(MIN_SAMPLE, MAX_SAMPLE));
     hashes.shrink_to_fit();
     hashes
 }
 
 /// Returns true if a sample may lack chunks of its page.
 pub(crate) fn is_cut(sample: &[u64]) -> bool {
-    sample.len() >= LEAST_SAMPLE
+    sample.len() >= MIN_SAMPLE
 }
 
 #[cfg(test)]

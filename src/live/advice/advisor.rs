@@ -19,7 +19,7 @@ const MAX_INSPECTED: usize = 1 << 10;
 
 /// Minimum resemblance, boilerplate included, of copies at one place of mirrors, in units of
 /// 1/10,000.
-const IN_ONE_PLACE: u64 = 4_000;
+const MIN_PLACE_RESEMBLANCE: u64 = 4_000;
 
 /// Sources of advice, and all advice so far.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub(crate) struct Advisor {
     pub mirrors: FolderGroups,
     pub traps: Traps,
     pub rules: DomainRules,
-    pub given: Vec<Advice>,
+    pub published_advice: Vec<Advice>,
 }
 
 impl Advisor {
@@ -51,8 +51,8 @@ impl Advisor {
         self.folders.add(&record.url, is_idle, is_placeholder);
         let domain = domain_of(&record.url);
         self.rules.observe(domain, page, of.is_some_and(|(_, url)| domain_of(&url) == domain));
-        let fetched = FetchedPages { pages, log, folders: &self.folders };
-        let advice = self.mirrors.observe(fetched, page, &record.url)?;
+        let fetched_pages = FetchedPages { pages, log, folders: &self.folders };
+        let advice = self.mirrors.observe(fetched_pages, page, &record.url)?;
         self.give(advice);
         while let Some(mirrors) = self.mirrors.take_certain() {
             read_again(log, pages, &mirrors)?;
@@ -74,27 +74,27 @@ impl Advisor {
     /// Appends advice with the next sequence numbers, and passes the numbers to the sources.
     fn give(&mut self, advice: impl IntoIterator<Item = Advice>) {
         for advice in advice {
-            let advice = Advice { sequence: self.given.len() as u64 + 1, ..advice };
+            let advice = Advice { sequence: self.published_advice.len() as u64 + 1, ..advice };
             self.mirrors.numbered(&advice);
             self.traps.numbered(&advice);
             self.rules.numbered(&advice);
-            self.given.push(advice);
+            self.published_advice.push(advice);
         }
     }
 }
 
 /// Merges clusters of pages that were added before their two folders became mirrors, if the pages
 /// are at one place of both folders and resemble each other.
-fn read_again(log: &Log, pages: &mut LivePages, [ours, theirs]: &[String; 2]) -> Result<()> {
-    let Some(host) = pages.known_host(host(ours)) else { return Ok(()) };
+fn read_again(log: &Log, pages: &mut LivePages, [folder_a, folder_b]: &[String; 2]) -> Result<()> {
+    let Some(host) = pages.known_host(host(folder_a)) else { return Ok(()) };
     for page in pages.on_host(host).take(MAX_INSPECTED).collect::<Vec<_>>() {
         let url = url_of(log, pages, page)?;
-        let Some(rest) = url.strip_prefix(ours.as_str()) else { continue };
-        let Some(other) = pages.by_place(place(theirs, rest)) else { continue };
-        if pages.cluster(page) != pages.cluster(other) {
-            let samples = [sample_of(log, pages, page)?, sample_of(log, pages, other)?];
-            if resemblance(&samples[0], &samples[1]) >= IN_ONE_PLACE {
-                pages.join(page, other);
+        let Some(rest) = url.strip_prefix(folder_a.as_str()) else { continue };
+        let Some(counterpart) = pages.by_place(place(folder_b, rest)) else { continue };
+        if pages.cluster(page) != pages.cluster(counterpart) {
+            let samples = [sample_of(log, pages, page)?, sample_of(log, pages, counterpart)?];
+            if resemblance(&samples[0], &samples[1]) >= MIN_PLACE_RESEMBLANCE {
+                pages.join(page, counterpart);
             }
         }
     }

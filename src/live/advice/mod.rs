@@ -95,8 +95,8 @@ impl Advice {
             of: None,
             withdraws: None,
             rule: None,
-            matched: evidence.matched,
-            differing: evidence.differing,
+            matched: evidence.n_matched,
+            differing: evidence.n_differing,
             bound: f64::from(evidence.bound()) / 10_000.0,
             pages: 0,
         }
@@ -107,51 +107,51 @@ impl Advice {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AdviceEvidence {
     /// Number of pages that support the advice.
-    pub matched: u64,
+    pub n_matched: u64,
     /// Number of pages that contradict the advice.
-    pub differing: u64,
+    pub n_differing: u64,
 }
 
 impl AdviceEvidence {
     /// Counts a page.
     pub fn add(&mut self, is_match: bool) {
-        *(if is_match { &mut self.matched } else { &mut self.differing }) += 1;
+        *(if is_match { &mut self.n_matched } else { &mut self.n_differing }) += 1;
     }
 
     /// Counts a page that was fetched after the advice was given. All counts are halved whenever
     /// there are [`RECENT`] pages, so that advice that was right once can turn out to be wrong.
     pub(crate) fn add_recent(&mut self, is_match: bool) {
         self.add(is_match);
-        if self.matched + self.differing >= RECENT {
-            *self = AdviceEvidence { matched: self.matched / 2, differing: self.differing / 2 };
+        if self.n_matched + self.n_differing >= HALF_LIFE_PAGES {
+            *self = AdviceEvidence { n_matched: self.n_matched / 2, n_differing: self.n_differing / 2 };
         }
     }
 
     /// Returns the lower bound of the fraction of supporting pages, in units of 1/10,000 (Clopper
     /// and Pearson, 95 %).
     pub fn bound(&self) -> u32 {
-        lower_bound(self.differing, self.matched + self.differing)
+        lower_bound(self.n_differing, self.n_matched + self.n_differing)
     }
 
     /// Returns true if at least two pages support the advice, and at most half as many contradict
     /// it.
     pub(crate) fn seems_right(&self) -> bool {
-        self.matched >= 2 && self.matched >= 2 * self.differing
+        self.n_matched >= 2 && self.n_matched >= 2 * self.n_differing
     }
 
     /// Returns true if significantly many pages contradict the advice: the lower bound of their
     /// fraction is above 0.39.
     pub fn is_contrary(&self) -> bool {
-        lower_bound(self.matched, self.matched + self.differing) > CONTRARY
+        lower_bound(self.n_matched, self.n_matched + self.n_differing) > MAX_CONTRARY_BOUND
     }
 }
 
 /// Number of pages at which the evidence is halved.
-const RECENT: u64 = 32;
+const HALF_LIFE_PAGES: u64 = 32;
 
 /// Lower bound of the fraction of contradicting pages above which advice is withdrawn, in units of
 /// 1/10,000. With four contradicting pages of four, the bound is 0.398.
-const CONTRARY: u32 = 3_900;
+const MAX_CONTRARY_BOUND: u32 = 3_900;
 
 /// Returns true if the URL at a place is a probe: it is fetched regardless of advice, so that wrong
 /// advice is discovered.
@@ -165,9 +165,9 @@ mod tests {
 
     #[test]
     fn four_contrary_pages_are_contrary_evidence() {
-        let evidence = |matched, differing| AdviceEvidence { matched, differing };
+        let evidence = |matched, differing| AdviceEvidence { n_matched: matched, n_differing: differing };
         assert!(!evidence(0, 3).is_contrary() && evidence(0, 4).is_contrary());
         assert!(!evidence(10, 10).is_contrary() && !evidence(0, 0).is_contrary());
-        assert!(evidence(12, 0).bound() >= mirrors::LEAST_BOUND && evidence(10, 0).bound() < mirrors::LEAST_BOUND);
+        assert!(evidence(12, 0).bound() >= mirrors::MIN_BOUND && evidence(10, 0).bound() < mirrors::MIN_BOUND);
     }
 }
