@@ -20,7 +20,7 @@ pub(crate) enum FieldPurpose {
 }
 
 /// Maximum number of fields that records are counted by.
-pub const MOST_COUNTED: usize = PURPOSES - 4;
+pub const MAX_COUNTED: usize = PURPOSES - 4;
 
 impl FieldPurpose {
     /// Returns the number of the purpose.
@@ -36,12 +36,14 @@ impl FieldPurpose {
 }
 
 /// Returns the fields that the settings require.
-pub(crate) fn wanted(settings: &DedupSettings) -> FieldQuery {
+pub(crate) fn required_fields(settings: &DedupSettings) -> FieldQuery {
     let text = settings.text_fields.iter().map(|name| (FieldPurpose::Text, name.clone()));
     let id = settings.id_field.iter().map(|name| (FieldPurpose::Id, name.clone()));
     let key = settings.keep.fields().iter().map(|name| (FieldPurpose::Key, name.clone()));
-    let counted = settings.count_by.iter().enumerate().map(|(at, name)| (FieldPurpose::Counted(at), name.clone()));
-    let taken = annotate::names(settings).into_iter().flatten().map(|name| (FieldPurpose::Taken, name));
-    let all: Vec<(FieldPurpose, String)> = text.chain(id).chain(key).chain(counted).chain(taken).collect();
-    FieldQuery::new(all.iter().map(|(purpose, name)| (purpose.number(), name.as_str())))
+    let counted_fields =
+        settings.count_by.iter().enumerate().map(|(at, name)| (FieldPurpose::Counted(at), name.clone()));
+    let taken_fields = annotate::names(settings).into_iter().flatten().map(|name| (FieldPurpose::Taken, name));
+    let fields: Vec<(FieldPurpose, String)> =
+        text.chain(id).chain(key).chain(counted_fields).chain(taken_fields).collect();
+    FieldQuery::new(fields.iter().map(|(purpose, name)| (purpose.number(), name.as_str())))
 }
