@@ -8,14 +8,14 @@ use webtwin_pages::fetch_time;
 use webtwin_pages::warc::stored::values;
 
 /// Fields that occur exactly once in a record that may become a reference or be referred to.
-const ONCE: [&str; 5] = ["WARC-Type", "WARC-Target-URI", "WARC-Date", "WARC-Record-ID", "Content-Length"];
+const SINGLE_FIELDS: [&str; 5] = ["WARC-Type", "WARC-Target-URI", "WARC-Date", "WARC-Record-ID", "Content-Length"];
 
 /// Fields that occur at most once in such a record.
-const AT_MOST_ONCE: [&str; 3] = ["WARC-Payload-Digest", "WARC-Block-Digest", "Content-Type"];
+const OPTIONAL_FIELDS: [&str; 3] = ["WARC-Payload-Digest", "WARC-Block-Digest", "Content-Type"];
 
 /// Fields that do not occur in such a record, because its payload would be a part of another one or
 /// the record already a reference.
-const NEVER: [&str; 8] = [
+const EXCLUDED_FIELDS: [&str; 8] = [
     "WARC-Truncated",
     "WARC-Segment-Number",
     "WARC-Segment-Origin-ID",
@@ -46,10 +46,10 @@ impl<'h> PayloadRecord<'h> {
     pub(crate) fn parse(head: &'h [u8], http: &[u8]) -> Option<PayloadRecord<'h>> {
         let bytes = head;
         let head = RewritableHead::parse(bytes)?;
-        let once = ONCE.iter().all(|name| head.only(name).is_some());
-        let at_most_once = AT_MOST_ONCE.iter().all(|name| head.values(name).count() < 2);
-        let never = NEVER.iter().all(|name| head.values(name).next().is_none());
-        if !(once && at_most_once && never) || head.has_ours() {
+        let has_once = SINGLE_FIELDS.iter().all(|name| head.only(name).is_some());
+        let at_most_once = OPTIONAL_FIELDS.iter().all(|name| head.values(name).count() < 2);
+        let has_none = EXCLUDED_FIELDS.iter().all(|name| head.values(name).next().is_none());
+        if !(has_once && at_most_once && has_none) || head.has_ours() {
             return None;
         }
         let text = |name: &str| Some(std::str::from_utf8(head.only(name)?).ok()?.to_string());
@@ -115,8 +115,8 @@ pub(super) fn referred(head: &[u8]) -> Option<[u64; 3]> {
         uri => uri,
     };
     let seconds = fetch_time::parse(&first("WARC-Refers-To-Date")).unwrap_or(i64::MIN);
-    let by_digest = (without_brackets(&target), &first("WARC-Payload-Digest")[..]);
-    Some(names(&first("WARC-Refers-To"), (without_brackets(&uri), seconds), by_digest))
+    let digest_key = (without_brackets(&target), &first("WARC-Payload-Digest")[..]);
+    Some(names(&first("WARC-Refers-To"), (without_brackets(&uri), seconds), digest_key))
 }
 
 /// Returns the hash of a record's id, or `None` if it has none.

@@ -17,7 +17,7 @@ const PAYLOAD: &str = "Webtwin-Payload";
 const SHA256: &str = "sha256:";
 
 /// Fields of a record that are not valid for its revisit.
-const GONE: [&str; 4] = ["WARC-Type", "Content-Length", "WARC-Payload-Digest", "WARC-Block-Digest"];
+const DROPPED_FIELDS: [&str; 4] = ["WARC-Type", "Content-Length", "WARC-Payload-Digest", "WARC-Block-Digest"];
 
 /// Added field with the digest of the payload that is the base of a difference.
 const BASE: &str = "Webtwin-Base";
@@ -26,7 +26,7 @@ const BASE: &str = "Webtwin-Base";
 const NEAR: &str = "Webtwin-Near";
 
 /// Fields of a record that are not valid for the record that replaces a near-copy.
-const GONE_NEAR: [&str; 5] =
+const DROPPED_FIELDS_NEAR: [&str; 5] =
     ["WARC-Type", "Content-Type", "Content-Length", "WARC-Payload-Digest", "WARC-Block-Digest"];
 
 /// Returns the digest of the payload that a rewritten record refers to, or `None` if the record is
@@ -99,7 +99,7 @@ pub(super) fn revisit(of: &PayloadRecord, http: &[u8], original: &Original, dige
         ("Content-Length", http.len().to_string()),
         (PAYLOAD, format!("{SHA256}{}", HEXLOWER.encode(&digests.0))),
     ]);
-    of.head.rewritten(&GONE, &lines)
+    of.head.rewritten(&DROPPED_FIELDS, &lines)
 }
 
 /// Returns the head and block of the record that replaces a near-copy: a `metadata` record with the
@@ -114,7 +114,7 @@ pub(super) fn note(
     let (uri, date) = (first("WARC-Target-URI"), first("WARC-Date"));
     let block = format!("near-copy-of: {}\r\nnear-copy-of-date: {date}\r\n", without_brackets(&uri)).into_bytes();
     let head = of.head.rewritten(
-        &GONE_NEAR,
+        &DROPPED_FIELDS_NEAR,
         &[
             ("WARC-Type", "metadata".into()),
             ("Content-Type", "application/warc-fields".into()),
