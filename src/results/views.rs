@@ -1,11 +1,11 @@
 //! `views.sql`: a view of each table for DuckDB, and for tables with ids of pages a second view
 //! with URLs in place of the ids.
 
-use super::columns::OF_PAGES;
+use super::columns::PAGE_TABLES;
 use webtwin_storage::manifest::FileEntry;
 
 /// Tables that contain the URLs of their pages in addition to the ids.
-const WITH_URLS: [&str; 4] = ["pages", "avoid", "revisits", "duplicates"];
+const TABLES_WITH_URLS: [&str; 4] = ["pages", "avoid", "revisits", "duplicates"];
 
 /// Returns the views of tables whose files are given by path. `root` is their folder as DuckDB must
 /// find it, or `None` for the working folder of DuckDB.
@@ -26,8 +26,10 @@ pub fn views(files: &[FileEntry], root: Option<&str>) -> String {
         let table = parts[0].0;
         sql += &format!("CREATE OR REPLACE VIEW {table} AS SELECT * FROM read_parquet([{}]);\n", names.join(", "));
     }
-    let has = |table: &str| parts.iter().any(|part| part.0 == table);
-    for (table, columns) in OF_PAGES.iter().filter(|of| has("pages") && has(of.0) && !WITH_URLS.contains(&of.0)) {
+    let has_table = |table: &str| parts.iter().any(|part| part.0 == table);
+    for (table, columns) in
+        PAGE_TABLES.iter().filter(|of| has_table("pages") && has_table(of.0) && !TABLES_WITH_URLS.contains(&of.0))
+    {
         let urls: Vec<String> = columns.iter().map(|column| format!("of_{column}.url AS {column}")).collect();
         let joins: Vec<String> = columns
             .iter()
