@@ -49,12 +49,12 @@ impl Problem {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "broken", "the server failed; see its log for the cause")
     }
 
-    /// Makes the problem for a body of more than `most` bytes.
-    pub fn too_large(most: usize) -> Problem {
+    /// Makes the problem for a body of more than `limit` bytes.
+    pub fn too_large(limit: usize) -> Problem {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too_large",
-            format!("the body has more than {most} bytes; send less"),
+            format!("the body has more than {limit} bytes; send less"),
         )
     }
 
