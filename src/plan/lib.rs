@@ -83,13 +83,13 @@ pub struct PredictedCosts {
 }
 
 /// Bytes of all tables per page, compressed. Measured on the real crawl.
-const A_PAGE_OF_TABLES: u64 = 240;
+const TABLE_PAGE_BYTES: u64 = 240;
 
 /// Bytes of all tables per link, compressed. Measured on the real crawl.
-const A_LINK_OF_TABLES: u64 = 4;
+const TABLE_LINK_BYTES: u64 = 4;
 
 /// Bytes of a document in the table of a study.
-const A_DOCUMENT_OF_TABLES: u64 = 60;
+const TABLE_DOCUMENT_BYTES: u64 = 60;
 
 /// Predicts the costs of a job that reads a crawl with the given counts.
 pub fn of_crawl(job: &Job, counts: &CrawlCounts, machines: &Machines) -> PredictedCosts {
@@ -119,8 +119,8 @@ pub fn of_crawl(job: &Job, counts: &CrawlCounts, machines: &Machines) -> Predict
 /// Returns the bytes of the result of a job that reads a crawl.
 pub fn result_bytes(job: &Job, counts: &CrawlCounts) -> u64 {
     match job.kind {
-        JobKind::Study => A_DOCUMENT_OF_TABLES * counts.held.pages,
+        JobKind::Study => TABLE_DOCUMENT_BYTES * counts.held.pages,
         JobKind::Fingerprints => fingerprints::file_bytes(counts.held.pages, job.simhash.bits),
-        _ => A_PAGE_OF_TABLES * counts.held.pages + A_LINK_OF_TABLES * counts.held.links,
+        _ => TABLE_PAGE_BYTES * counts.held.pages + TABLE_LINK_BYTES * counts.held.links,
     }
 }

@@ -14,7 +14,7 @@ use webtwin_job::{Job, JobKind, Measure};
 
 /// Maximum bytes of a worker in blocks that are being filled for other workers, in transit, or kept
 /// for reuse.
-const A_WORKER: u64 = 17 << 20;
+const WORKER_BYTES: u64 = 17 << 20;
 
 /// Bytes of the connections of a process to other processes, independent of their number: buffers
 /// in use or kept for reuse.
@@ -22,19 +22,19 @@ const CONNECTIONS: u64 = 8 << 20;
 
 /// Bytes of the connections to each other process, and of rows sent to it and received from it.
 /// Measured.
-const A_PEER: u64 = 3 << 19;
+const PEER_BYTES: u64 = 3 << 19;
 
 /// Bytes of a page in every process while clusters grow: its row of the directory, its clusters,
 /// sizes, places and counts. Measured.
-const A_PAGE_EVERYWHERE: u64 = 60;
+const REPLICATED_PAGE_BYTES: u64 = 60;
 
 /// Bytes of a page in the first process, for all pages, if memory is not limited: lists for
 /// crawlers, which this process writes. Measured.
-const A_PAGE_AT_FIRST: u64 = 100;
+const FIRST_PROCESS_PAGE_BYTES: u64 = 100;
 
 /// Bytes of a page in the process that collects a table of all pages for a file: rows that others
 /// send, and rows that are encoded. Measured.
-const A_PAGE_IN_FILE: u64 = 600;
+const COLLECTED_PAGE_BYTES: u64 = 600;
 
 /// Additional bytes for each byte of a long URL or title in a file, if memory is not limited.
 /// Measured.
@@ -44,118 +44,126 @@ const LONG_BYTES_IN_FILE: u64 = 2;
 const PAGES_OF_FILE: u64 = 600_000;
 
 /// Bytes of an idle process without connections.
-pub const A_PROCESS: u64 = 25 << 20;
+pub const PROCESS_BYTES: u64 = 25 << 20;
 
 /// Bytes of a page while captures are deduplicated, and of a document while tables are built.
-const A_PAGE_SETTLED: u64 = 400;
+const DEDUPLICATED_PAGE_BYTES: u64 = 400;
 
 /// Bytes of a page in every process while the directory is built.
-const A_ROW_OF_DIRECTORY: u64 = 28;
+const DIRECTORY_ROW_BYTES: u64 = 28;
 
 /// Bytes of a link in every process of a study, which holds all links in both directions.
-const A_LINK_EVERYWHERE: u64 = 20;
+const REPLICATED_LINK_BYTES: u64 = 20;
 
 /// Bytes of a document in every process of a study.
-const A_DOCUMENT_EVERYWHERE: u64 = 60;
+const REPLICATED_DOCUMENT_BYTES: u64 = 60;
 
 /// Returns the estimate of the data that one of the processes owns.
-fn own(counts: &CrawlCounts, machines: &Machines) -> MemoryEstimate {
+fn own_estimate(counts: &CrawlCounts, machines: &Machines) -> MemoryEstimate {
     counts.held.map(|n| n.div_ceil(machines.count as u64))
 }
 
 /// Returns the bytes of the largest process, within the limit if there is one and if tables can be
 /// built within it; and the minimum bytes of a run.
 pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &Machines) -> (u64, u64) {
-    let (own, workers) = (own(counts, machines), machines.workers);
-    let others = if machines.count > 1 { CONNECTIONS + A_PEER * (machines.count as u64 - 1) } else { 0 };
-    let blocks = A_WORKER.min(volume.exchanged_bytes / machines.peers()) * workers as u64;
+    let (own_counts, workers) = (own_estimate(counts, machines), machines.workers);
+    let connection_bytes = if machines.count > 1 { CONNECTIONS + PEER_BYTES * (machines.count as u64 - 1) } else { 0 };
+    let blocks = WORKER_BYTES.min(volume.exchanged_bytes / machines.peers()) * workers as u64;
     let blocks = blocks.max(A_WORKER_AT_REST * workers.saturating_sub(2) as u64);
     let all_pages = counts.held.pages;
     let links = counts.links_within.div_ceil(machines.count as u64);
-    let (least, keys) = least_bytes(job, counts, machines);
+    let (minimum, keys) = least_bytes(job, counts, machines);
     // Bytes in addition to the local pages: of data that is spilled if memory is limited, and of
     // data that is not. Then the bytes of the local pages that remain after pairs are found, and
     // bytes that are always needed.
-    let local_pages = own.local_pages_bytes();
-    let (spillable, fixed, left, always) = match job.kind {
-        JobKind::Fingerprints => (0, 0, local_pages, A_PAGE_SETTLED * own.pages + A_ROW_OF_DIRECTORY * all_pages),
+    let local_pages = own_counts.local_pages_bytes();
+    let (spillable, fixed_bytes, left, permanent_bytes) = match job.kind {
+        JobKind::Fingerprints => {
+            (0, 0, local_pages, DEDUPLICATED_PAGE_BYTES * own_counts.pages + DIRECTORY_ROW_BYTES * all_pages)
+        }
         JobKind::Study => {
-            let web = A_LINK_EVERYWHERE * counts.links_within + A_DOCUMENT_EVERYWHERE * all_pages;
-            (own.bytes_besides_local_pages(job), web, local_pages, A_PAGE_SETTLED * own.pages)
+            let web = REPLICATED_LINK_BYTES * counts.links_within + REPLICATED_DOCUMENT_BYTES * all_pages;
+            (own_counts.bytes_besides_local_pages(job), web, local_pages, DEDUPLICATED_PAGE_BYTES * own_counts.pages)
         }
         _ => {
             // A single process has no pages of other processes. Any process may collect the largest
             // table; the first process is one of them.
-            let others_pages = all_pages - own.pages;
+            let others_pages = all_pages - own_counts.pages;
             let others_in_file = others_pages.min(PAGES_OF_FILE);
             let (at_first, long) = match job.effort.memory_bytes {
-                0 => (A_PAGE_AT_FIRST, LONG_BYTES_IN_FILE * long_bytes(own.pages, own.captures) / own.pages.max(1)),
+                0 => (
+                    FIRST_PROCESS_PAGE_BYTES,
+                    LONG_BYTES_IN_FILE * long_bytes(own_counts.pages, own_counts.captures) / own_counts.pages.max(1),
+                ),
                 _ => (0, 0),
             };
-            let message = (A_PAGE_EVERYWHERE + at_first) * others_pages + (A_PAGE_IN_FILE + long) * others_in_file;
-            let by_measure = match job.similar.by {
-                Measure::Signatures => 64 * u64::from(job.signatures.vectors.dims) * own.pages,
-                Measure::Hamming => 84 * own.pages,
+            let message =
+                (REPLICATED_PAGE_BYTES + at_first) * others_pages + (COLLECTED_PAGE_BYTES + long) * others_in_file;
+            let measure_bytes = match job.similar.by {
+                Measure::Signatures => 64 * u64::from(job.signatures.vectors.dims) * own_counts.pages,
+                Measure::Hamming => 84 * own_counts.pages,
                 Measure::Given => 0,
                 Measure::Minhash => keys,
-                Measure::Overlap | Measure::Both => own.bytes_besides_local_pages(job),
+                Measure::Overlap | Measure::Both => own_counts.bytes_besides_local_pages(job),
             };
-            let by_measure = by_measure.max(A_FEATURE * own.features);
-            let found = bytes_of_tables(&own, all_pages, links, workers, job.effort.memory_bytes > 0);
-            (by_measure, found, MemoryEstimate { resolved: links, ..own }.settled_bytes(), message)
+            let measure_bytes = measure_bytes.max(A_FEATURE * own_counts.features);
+            let table_bytes = bytes_of_tables(&own_counts, all_pages, links, workers, job.effort.memory_bytes > 0);
+            (measure_bytes, table_bytes, MemoryEstimate { resolved: links, ..own_counts }.settled_bytes(), message)
         }
     };
-    let base = A_PROCESS + blocks + others + always;
-    let most = (base + (local_pages + spillable).max(left + fixed)).max(least);
+    let base = PROCESS_BYTES + blocks + connection_bytes + permanent_bytes;
+    let maximum = (base + (local_pages + spillable).max(left + fixed_bytes)).max(minimum);
     match job.effort.memory_bytes {
-        0 => (most, least),
-        allowed => (most.min(allowed.max(base + own.min_local_pages_bytes(workers) + fixed)), least),
+        0 => (maximum, minimum),
+        memory_limit => {
+            (maximum.min(memory_limit.max(base + own_counts.min_local_pages_bytes(workers) + fixed_bytes)), minimum)
+        }
     }
 }
 
 /// Returns the minimum bytes of a run, and the bytes of keys of bands, of one process.
 pub fn least_bytes(job: &Job, counts: &CrawlCounts, machines: &Machines) -> (u64, u64) {
-    let own = own(counts, machines);
+    let own_counts = own_estimate(counts, machines);
     if job.kind == JobKind::Fingerprints {
-        let settled = A_PAGE_SETTLED * own.pages + A_ROW_OF_DIRECTORY * counts.held.pages;
-        return (at_rest(machines.workers) + own.min_local_pages_bytes(machines.workers) + settled, 0);
+        let settled_bytes = DEDUPLICATED_PAGE_BYTES * own_counts.pages + DIRECTORY_ROW_BYTES * counts.held.pages;
+        return (at_rest(machines.workers) + own_counts.min_local_pages_bytes(machines.workers) + settled_bytes, 0);
     }
-    let least = own.least_bytes(counts.held.pages, machines.workers);
+    let minimum = own_counts.least_bytes(counts.held.pages, machines.workers);
     match job.similar.by {
         Measure::Minhash => {
-            let (of_keys, keys) = minhash_pairs::least_of_process(
-                &own,
+            let (key_bytes, keys) = minhash_pairs::least_of_process(
+                &own_counts,
                 counts.held.pages,
                 &job.minhash,
                 machines.workers,
                 machines.count,
             );
-            (least.max(of_keys), keys)
+            (minimum.max(key_bytes), keys)
         }
-        _ => (least, 0),
+        _ => (minimum, 0),
     }
 }
 
 /// Returns the bytes of spill files that the largest process has at the same time: the maximum, and
 /// the minimum if the disk is too small for more.
 pub fn spilled_at_once(job: &Job, counts: &CrawlCounts, machines: &Machines) -> [u64; 2] {
-    let allowed = job.effort.memory_bytes;
-    if allowed == 0 || job.kind == JobKind::Fingerprints {
+    let memory_limit = job.effort.memory_bytes;
+    if memory_limit == 0 || job.kind == JobKind::Fingerprints {
         return [0; 2];
     }
     let links = counts.links_within.div_ceil(machines.count as u64);
-    own(counts, machines).on_disk_at_once(job, counts.held.pages, links, machines.workers, allowed)
+    own_estimate(counts, machines).on_disk_at_once(job, counts.held.pages, links, machines.workers, memory_limit)
 }
 
 /// Returns the bytes that all processes write to spill files.
 pub fn spilled_bytes(job: &Job, counts: &CrawlCounts, machines: &Machines) -> u64 {
-    let allowed = job.effort.memory_bytes;
-    if allowed == 0 || job.kind == JobKind::Fingerprints {
+    let memory_limit = job.effort.memory_bytes;
+    if memory_limit == 0 || job.kind == JobKind::Fingerprints {
         return 0;
     }
-    let (least, keys) = least_bytes(job, counts, machines);
-    let keys = keys.saturating_sub(allowed.saturating_sub(least) / 4);
-    let rows = own(counts, machines).spilled_bytes(job, counts.held.pages, machines.workers, allowed);
+    let (minimum, keys) = least_bytes(job, counts, machines);
+    let keys = keys.saturating_sub(memory_limit.saturating_sub(minimum) / 4);
+    let rows = own_estimate(counts, machines).spilled_bytes(job, counts.held.pages, machines.workers, memory_limit);
     // About as many bytes as are sent wait on disk, because each step spills the data that the next
     // steps do not read, independent of the limit. Measured.
     let parked_bytes = if job.kind == JobKind::Study { 0 } else { on_the_way(job, counts) };

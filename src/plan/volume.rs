@@ -17,62 +17,62 @@ use webtwin_job::{Job, JobKind, Measure};
 use webtwin_spill::PARTITION_BYTES;
 
 /// Bytes of a capture, with its URL and title.
-const A_CAPTURE: u64 = 264;
+const CAPTURE_BYTES: u64 = 264;
 
 /// Bytes of the reply with the number of a page.
-const A_NUMBER: u64 = 16;
+const NUMBER_BYTES: u64 = 16;
 
 /// Bytes of a page in all texts that are derived from it and written: lists by host, the avoid
 /// list, rows of tables that share a file. Measured.
-const A_PAGE_WRITTEN: u64 = 720;
+const WRITTEN_PAGE_BYTES: u64 = 720;
 
 /// Bytes of a page in all other data that is derived from it. Measured.
-const A_PAGE_FOUND: u64 = 85;
+const DERIVED_PAGE_BYTES: u64 = 85;
 
 /// Bytes of a page in the data of the context pass. Measured.
-const A_PAGE_FOUND_AGAIN: u64 = 135;
+const CONTEXT_PAGE_BYTES: u64 = 135;
 
 /// Bytes of a document of a study: in its row of the table, and (next constant) in all other data.
 /// Measured.
-const A_DOCUMENT_WRITTEN: u64 = 120;
-const A_DOCUMENT: u64 = 110;
+const WRITTEN_DOCUMENT_BYTES: u64 = 120;
+const DOCUMENT_BYTES: u64 = 110;
 
 /// Bytes of a link between two pages while links are resolved.
-const A_LINK: u64 = 8;
+const LINK_BYTES: u64 = 8;
 
 /// Bytes of a link between two pages in LinkSummary, growth, and hosts. Measured.
-const A_LINK_FOUND: u64 = 37;
+const DERIVED_LINK_BYTES: u64 = 37;
 
 /// Bytes of a link between two pages in the growth after the context pass. Measured.
-const A_LINK_FOUND_AGAIN: u64 = 31;
+const CONTEXT_LINK_BYTES: u64 = 31;
 
 /// Bytes per chunk for the comparison of chunks of similar pages. Five of eight chunks belong to
 /// such pages. Measured.
-const A_CHUNK_COMPARED: u64 = 4;
+const COMPARED_CHUNK_BYTES: u64 = 4;
 
 /// Bytes of a pair of pages, counted once for each chunk that they share.
-const A_PAIR: u64 = 8;
+const PAIR_BYTES: u64 = 8;
 
 /// Bytes of a component of a signature that is sent from a child to a worker with its parents.
-const A_CHILD_VALUE: u64 = 24;
+const CHILD_VALUE_BYTES: u64 = 24;
 
 /// Bytes per shingle for the sets of shingles that are fetched. The sets of pages with candidates
 /// are fetched by each worker that requests them. Measured.
-const A_SHINGLE_FETCHED: u64 = 2;
+const FETCHED_SHINGLE_BYTES: u64 = 2;
 
 /// Bytes of a page that are sent to each other process: its row of the directory, its clusters,
 /// counts of its chunks. Measured.
-const A_PAGE_SENT: u64 = 52;
+const SENT_PAGE_BYTES: u64 = 52;
 
 /// Bytes of a page that the first process distributes to the other processes, which broadcast them:
 /// labels of clusters, which the first process computes. Measured.
-const A_PAGE_DEALT: u64 = 43;
+const DEALT_PAGE_BYTES: u64 = 43;
 
 /// Bytes of a document that the first process of a study distributes.
-const A_DOCUMENT_DEALT: u64 = 9;
+const DEALT_DOCUMENT_BYTES: u64 = 9;
 
 /// Bytes of a page that are sent to each other process if only the directory is broadcast.
-const A_ROW_OF_DIRECTORY: u64 = 12;
+const DIRECTORY_ROW_BYTES: u64 = 12;
 
 /// Additional rounds in which long lists of counts of pages are added up, half of those of
 /// all-pairs overlap. Measured.
@@ -88,7 +88,7 @@ const MERGES: [u64; 2] = [10, 0];
 
 /// Bytes of a page that is sent to the owner of its place, and (next constant) additional rounds if
 /// there are many such rows. Measured.
-const A_PAGE_BY_PLACE: u64 = 60;
+const PLACE_PAGE_BYTES: u64 = 60;
 const PARTITIONED_ROW: u64 = 8;
 
 /// Traffic of a run.
@@ -108,16 +108,24 @@ impl Volume {
     /// Computes the traffic from three kinds of data. The first kind are bytes of rows that go to
     /// any worker with equal probability: of numbers, and of texts, which are passed without a copy
     /// within a process. The second kind (`message`) is sent to each other process. The third kind
-    /// (`dealt`) is distributed by the first process to all processes.
-    pub fn new(([numbers, texts], message, dealt): ([u64; 2], u64, u64), rounds: u64, machines: &Machines) -> Volume {
-        let others = |all: u64| move |bytes: u64| (u128::from(bytes) * u128::from(all - 1) / u128::from(all)) as u64;
+    /// (`dealt_bytes`) is distributed by the first process to all processes.
+    pub fn new(
+        ([numbers, texts], message, dealt_bytes): ([u64; 2], u64, u64),
+        rounds: u64,
+        machines: &Machines,
+    ) -> Volume {
+        let share_of_others =
+            |all: u64| move |bytes: u64| (u128::from(bytes) * u128::from(all - 1) / u128::from(all)) as u64;
         let processes = machines.count as u64;
-        let between = others(processes)(numbers + texts);
-        let (sent_each, dealt) = (message * (processes - 1), others(processes)(dealt));
+        let sent_between = share_of_others(processes)(numbers + texts);
+        let (sent_each, dealt_bytes) = (message * (processes - 1), share_of_others(processes)(dealt_bytes));
         Volume {
-            exchanged_bytes: others(machines.peers())(numbers) + others(processes)(texts) + sent_each + dealt,
-            sent_bytes: between + sent_each + dealt,
-            most_sent_bytes: (between + sent_each) / processes + dealt,
+            exchanged_bytes: share_of_others(machines.peers())(numbers)
+                + share_of_others(processes)(texts)
+                + sent_each
+                + dealt_bytes,
+            sent_bytes: sent_between + sent_each + dealt_bytes,
+            most_sent_bytes: (sent_between + sent_each) / processes + dealt_bytes,
             rounds,
         }
     }
@@ -125,82 +133,84 @@ impl Volume {
 
 /// Predicts the traffic of a job that reads a crawl.
 pub fn of_crawl(job: &Job, counts: &CrawlCounts, machines: &Machines) -> Volume {
-    let held = &counts.held;
+    let estimate = &counts.held;
     let row = if job.chunks.bits <= 32 { size_of::<Row32>() } else { size_of::<Row64>() } as u64;
     // Pages that cannot share T chunks with any other page are removed before pairs are generated.
-    let pairs = (u128::from(held.pairs) * u128::from(counts.heavy_thousandths) / 1000) as u64;
-    let overlap = row * held.tuples + A_PAIR * pairs;
-    let (settled, captures) = (A_NUMBER * held.pages, A_CAPTURE * held.pages);
-    let (to_owners, message, dealt) = match job.kind {
+    let pairs = (u128::from(estimate.pairs) * u128::from(counts.heavy_thousandths) / 1000) as u64;
+    let overlap = row * estimate.tuples + PAIR_BYTES * pairs;
+    let (settled_bytes, captures) = (NUMBER_BYTES * estimate.pages, CAPTURE_BYTES * estimate.pages);
+    let (to_owners, message, dealt_bytes) = match job.kind {
         JobKind::Fingerprints => {
             // Within a process, one worker collects the broadcast data.
-            let message = A_ROW_OF_DIRECTORY * held.pages;
-            ([settled + captures + message, 0], message, 0)
+            let message = DIRECTORY_ROW_BYTES * estimate.pages;
+            ([settled_bytes + captures + message, 0], message, 0)
         }
         JobKind::Study => {
-            let links = A_LINK * counts.links_within;
-            let texts = A_DOCUMENT_WRITTEN * held.pages;
-            let numbers = settled + captures + A_DOCUMENT * held.pages + links + overlap;
-            ([numbers, texts], STUDY_SENT * held.pages + links, A_DOCUMENT_DEALT * held.pages)
+            let links = LINK_BYTES * counts.links_within;
+            let texts = WRITTEN_DOCUMENT_BYTES * estimate.pages;
+            let numbers = settled_bytes + captures + DOCUMENT_BYTES * estimate.pages + links + overlap;
+            ([numbers, texts], STUDY_SENT * estimate.pages + links, DEALT_DOCUMENT_BYTES * estimate.pages)
         }
         _ => {
-            let found = found(job, counts);
-            let measure = of_measure(job, counts, overlap, machines);
-            let texts = A_PAGE_WRITTEN * held.pages;
+            let found_bytes = derived_bytes(job, counts);
+            let measure = measure_bytes(job, counts, overlap, machines);
+            let texts = WRITTEN_PAGE_BYTES * estimate.pages;
             // Features are sent to where they are counted over the crawl, and back to where the
             // features of a page are collected.
-            let features = 2 * A_FEATURE * held.features;
+            let features = 2 * A_FEATURE * estimate.features;
             (
-                [settled + captures + found + measure + features, texts],
-                A_PAGE_SENT * held.pages,
-                A_PAGE_DEALT * held.pages,
+                [settled_bytes + captures + found_bytes + measure + features, texts],
+                SENT_PAGE_BYTES * estimate.pages,
+                DEALT_PAGE_BYTES * estimate.pages,
             )
         }
     };
-    Volume::new((to_owners, message, dealt), rounds(job, counts, machines), machines)
+    Volume::new((to_owners, message, dealt_bytes), rounds(job, counts, machines), machines)
 }
 
 /// Returns the bytes of pages and links that are sent to be joined after pairs are found, including
 /// rows that stay at their worker.
-fn found(job: &Job, counts: &CrawlCounts) -> u64 {
+fn derived_bytes(job: &Job, counts: &CrawlCounts) -> u64 {
     let (pages, links) = (counts.held.pages, counts.links_within);
-    let again = match context_pairs::is_asked_for(job) {
-        true => A_PAGE_FOUND_AGAIN * pages + A_LINK_FOUND_AGAIN * links,
+    let context_costs = match context_pairs::is_asked_for(job) {
+        true => CONTEXT_PAGE_BYTES * pages + CONTEXT_LINK_BYTES * links,
         false => 0,
     };
-    A_PAGE_FOUND * pages + (A_LINK + A_LINK_FOUND) * links + again
+    DERIVED_PAGE_BYTES * pages + (LINK_BYTES + DERIVED_LINK_BYTES) * links + context_costs
 }
 
 /// Returns the bytes that the main job sends to be joined after pairs are found, with captures and
 /// with texts that are written.
 pub(super) fn on_the_way(job: &Job, counts: &CrawlCounts) -> u64 {
-    found(job, counts) + (A_CAPTURE + A_PAGE_WRITTEN) * counts.held.pages
+    derived_bytes(job, counts) + (CAPTURE_BYTES + WRITTEN_PAGE_BYTES) * counts.held.pages
 }
 
 /// Bytes of a document that are sent to each other process of a study.
 const STUDY_SENT: u64 = 60;
 
-fn of_measure(job: &Job, counts: &CrawlCounts, overlap: u64, machines: &Machines) -> u64 {
-    let held = &counts.held;
+fn measure_bytes(job: &Job, counts: &CrawlCounts, overlap: u64, machines: &Machines) -> u64 {
+    let estimate = &counts.held;
     // The context pass fetches chunks, and so does the comparison of pages to skip with the pages
     // that are kept.
-    let compared = A_CHUNK_COMPARED * held.tuples;
+    let compared_bytes = COMPARED_CHUNK_BYTES * estimate.tuples;
     match job.similar.by {
-        Measure::Overlap | Measure::Both => overlap + compared,
+        Measure::Overlap | Measure::Both => overlap + compared_bytes,
         // A simhash with its page; then the near simhashes.
-        Measure::Hamming => 16 * held.pages,
+        Measure::Hamming => 16 * estimate.pages,
         Measure::Signatures => {
             let dims = u64::from(job.signatures.vectors.dims);
             // Bounds of a projection; and the two signatures, to the slab of a page and to the
             // slabs that it visits.
-            let points = 8 * dims * held.pages + (16 * dims + 30) * held.pages;
-            let asked = children_asked(held.pages, counts.links_within, machines.peers());
-            points + A_CHILD_VALUE * dims * u64::from(job.signatures.vectors.depth) * asked
+            let points = 8 * dims * estimate.pages + (16 * dims + 30) * estimate.pages;
+            let asked_bytes = children_asked(estimate.pages, counts.links_within, machines.peers());
+            points + CHILD_VALUE_BYTES * dims * u64::from(job.signatures.vectors.depth) * asked_bytes
         }
         // The number of given pairs is not known.
         Measure::Given => 0,
         Measure::Minhash => {
-            minhash_pairs::keys_bytes(held.pages, &job.minhash) + A_SHINGLE_FETCHED * held.shingles + compared
+            minhash_pairs::keys_bytes(estimate.pages, &job.minhash)
+                + FETCHED_SHINGLE_BYTES * estimate.shingles
+                + compared_bytes
         }
     }
 }
@@ -208,8 +218,8 @@ fn of_measure(job: &Job, counts: &CrawlCounts, overlap: u64, machines: &Machines
 /// Returns the number of children whose signatures workers request, each counted once per worker,
 /// if every page is the child of a link with equal probability.
 fn children_asked(pages: u64, links: u64, workers: u64) -> u64 {
-    let by_worker = links as f64 / (pages * workers).max(1) as f64;
-    (pages as f64 * workers as f64 * (1.0 - (-by_worker).exp())) as u64
+    let links_per_worker = links as f64 / (pages * workers).max(1) as f64;
+    (pages as f64 * workers as f64 * (1.0 - (-links_per_worker).exp())) as u64
 }
 
 /// Rounds in which given pairs are read, matched with pages and guarded.
@@ -237,7 +247,7 @@ fn rounds(job: &Job, counts: &CrawlCounts, machines: &Machines) -> u64 {
     let steps = steps + if job.simhash.features.idf && job.simhash.bits > 0 { 6 } else { 0 };
     // If the rows of pages by place do not fit into one partition, their number is exchanged before
     // they are sent.
-    let are_many = A_PAGE_BY_PLACE * pages / machines.peers() > PARTITION_BYTES;
+    let are_many = PLACE_PAGE_BYTES * pages / machines.peers() > PARTITION_BYTES;
     let message = if are_many && context_pairs::is_asked_for(job) { PARTITIONED_ROW } else { 0 };
     let (counted, by) = match (job.kind, job.similar.by) {
         // The workers of a process count together, but those of a study by themselves.
@@ -246,9 +256,9 @@ fn rounds(job: &Job, counts: &CrawlCounts, machines: &Machines) -> u64 {
         _ => (0, 1),
     };
     let is_long = !page_counts::is_short(pages as usize * size_of::<u32>(), by);
-    let added = if by > 1 && is_long { SUMS * counted } else { 0 };
+    let sum_rounds = if by > 1 && is_long { SUMS * counted } else { 0 };
     let without_context = usize::from(!context_pairs::is_asked_for(job));
-    let merged = match machines.count {
+    let merge_rounds = match machines.count {
         1 => 0,
         processes if tolerant::are_few(pages as usize, processes) => BETWEEN_PROCESSES[without_context],
         processes if components::are_shared(pages as usize, processes) => PIECES_BY_OWNERS[without_context],
@@ -256,7 +266,7 @@ fn rounds(job: &Job, counts: &CrawlCounts, machines: &Machines) -> u64 {
             MERGED_FORESTS[without_context] + MERGES[without_context] * u64::from(processes.next_power_of_two().ilog2())
         }
     };
-    steps + message + added + merged
+    steps + message + sum_rounds + merge_rounds
 }
 
 #[cfg(test)]
@@ -269,8 +279,11 @@ mod tests {
 
     #[test]
     fn single_process_sends_nothing_and_broadcasts_reach_every_other_process() {
-        let alone = Volume::new(([800, 200], 10, 4), 5, &machines(1, 1));
-        assert_eq!((alone.exchanged_bytes, alone.sent_bytes, alone.most_sent_bytes), (0, 0, 0));
+        let single_machine = Volume::new(([800, 200], 10, 4), 5, &machines(1, 1));
+        assert_eq!(
+            (single_machine.exchanged_bytes, single_machine.sent_bytes, single_machine.most_sent_bytes),
+            (0, 0, 0)
+        );
         let threads = Volume::new(([800, 200], 10, 4), 5, &machines(1, 4));
         assert_eq!((threads.exchanged_bytes, threads.sent_bytes), (600, 0));
         let four = Volume::new(([800, 200], 10, 4), 5, &machines(4, 2));
@@ -284,8 +297,8 @@ mod tests {
     #[test]
     fn worker_requests_each_child_once() {
         assert_eq!(children_asked(1000, 1_000_000, 1), 1000);
-        let few = children_asked(1000, 10, 1);
-        assert!((9..=10).contains(&few), "{few}");
+        let few_children = children_asked(1000, 10, 1);
+        assert!((9..=10).contains(&few_children), "{few_children}");
         assert!(children_asked(1000, 10_000, 8) > children_asked(1000, 10_000, 4));
     }
 }
