@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::leftovers;
 
 /// Minimum size of an allocation that is returned to the system as soon as it is freed, in bytes.
-const LARGE: i32 = 4 << 20;
+const LARGE_ALLOCATION: i32 = 4 << 20;
 
 /// Minimum size of an allocation for which huge pages are requested, in bytes. With huge pages,
 /// random reads take half the time, and the first write to memory a third. The unused part of the
@@ -35,7 +35,7 @@ pub fn release_large_allocations() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: the call only sets parameters of the allocator, which is allowed at any time.
     unsafe {
-        nix::libc::mallopt(nix::libc::M_MMAP_THRESHOLD, LARGE);
+        nix::libc::mallopt(nix::libc::M_MMAP_THRESHOLD, LARGE_ALLOCATION);
         nix::libc::mallopt(nix::libc::M_TRIM_THRESHOLD, FREE_AT_THE_TOP);
     }
 }
@@ -61,11 +61,11 @@ const RESERVE: usize = 32 << 20;
 
 /// Size of a test allocation, in bytes. If it succeeds, the process is not out of memory, because
 /// libraries request less at a time.
-const ENOUGH: usize = 16 << 20;
+const TEST_ALLOCATION: usize = 16 << 20;
 
 /// Parts of the messages of `zstd`, in a panic or an error, when it gets no memory. They are
 /// recognised because memory may be free again by the time of the check.
-const OF_ZSTD: [&str; 2] = ["zstd returned null pointer", "not enough memory"];
+const ZSTD_MESSAGES: [&str; 2] = ["zstd returned null pointer", "not enough memory"];
 
 /// Maximum size of an allocation whose refusal ends the process, in bytes. The refusal of a larger
 /// one is returned to the caller, because a library may try to allocate a length that it has read
@@ -75,7 +75,7 @@ const LARGEST: usize = 16 << 30;
 /// Time within which the ending thread has ended the process, in seconds.
 const PATIENCE: u64 = 10;
 
-static RESERVED: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+static RESERVED_MEMORY: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -89,12 +89,12 @@ thread_local! {
 /// Returns [`Error::NoMemory`] if the reserve for that cannot be mapped.
 pub fn end_in_order() -> Result<()> {
     let mut reserve = MmapMut::map_anon(RESERVE).map_err(|_| no_memory(RESERVE))?;
-    RESERVED.store(reserve.as_mut_ptr(), Ordering::Release);
+    RESERVED_MEMORY.store(reserve.as_mut_ptr(), Ordering::Release);
     std::mem::forget(reserve);
-    let before = take_hook();
+    let previous_hook = take_hook();
     set_hook(Box::new(move |panic| {
         end_if_for_want_of_memory(message_of(panic).unwrap_or_default());
-        before(panic);
+        previous_hook(panic);
     }));
     Ok(())
 }
@@ -107,8 +107,8 @@ pub fn message_of<'p>(panic: &'p PanicHookInfo<'_>) -> Option<&'p str> {
 
 /// Ends the process if a library has failed or panicked with `message` because of a lack of memory.
 pub fn end_if_for_want_of_memory(message: &str) {
-    if OF_ZSTD.iter().any(|text| message.contains(text)) || MmapMut::map_anon(ENOUGH).is_err() {
-        refused(ENOUGH);
+    if ZSTD_MESSAGES.iter().any(|text| message.contains(text)) || MmapMut::map_anon(TEST_ALLOCATION).is_err() {
+        refused(TEST_ALLOCATION);
     }
 }
 
@@ -125,7 +125,7 @@ fn refused(bytes: usize) {
         wait_for_the_end();
         return;
     }
-    let reserved = RESERVED.swap(std::ptr::null_mut(), Ordering::AcqRel);
+    let reserved = RESERVED_MEMORY.swap(std::ptr::null_mut(), Ordering::AcqRel);
     if reserved.is_null() {
         IS_ENDING.store(false, Ordering::Release);
         return;
@@ -157,7 +157,7 @@ fn before_it_is_asked() {
 
 /// Returns `memory`, or ends the process if the system has refused `bytes`.
 #[inline]
-fn given(memory: *mut u8, bytes: usize) -> *mut u8 {
+fn check_allocation(memory: *mut u8, bytes: usize) -> *mut u8 {
     if memory.is_null() {
         refused(bytes);
     }
@@ -167,7 +167,7 @@ fn given(memory: *mut u8, bytes: usize) -> *mut u8 {
 /// Requests huge pages for a long allocation. Small systems have none, and most systems use them
 /// only on request.
 #[inline]
-fn on_huge_pages(memory: *mut u8, bytes: usize) -> *mut u8 {
+fn request_huge_pages(memory: *mut u8, bytes: usize) -> *mut u8 {
     if bytes >= LONG && !memory.is_null() {
         ask_for_huge_pages(memory, bytes);
     }
@@ -196,21 +196,21 @@ unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         before_it_is_asked();
         // SAFETY: the caller upholds the contract of `GlobalAlloc`.
-        on_huge_pages(given(unsafe { System.alloc(layout) }, layout.size()), layout.size())
+        request_huge_pages(check_allocation(unsafe { System.alloc(layout) }, layout.size()), layout.size())
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         before_it_is_asked();
         // SAFETY: the caller upholds the contract of `GlobalAlloc`.
-        on_huge_pages(given(unsafe { System.alloc_zeroed(layout) }, layout.size()), layout.size())
+        request_huge_pages(check_allocation(unsafe { System.alloc_zeroed(layout) }, layout.size()), layout.size())
     }
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         before_it_is_asked();
         // SAFETY: the caller upholds the contract of `GlobalAlloc`.
-        on_huge_pages(given(unsafe { System.realloc(memory, layout, size) }, size), size)
+        request_huge_pages(check_allocation(unsafe { System.realloc(memory, layout, size) }, size), size)
     }
 
     #[inline]
