@@ -234,14 +234,14 @@ impl<R: Pod> IndexColumn<R> {
 
     #[cold]
     fn damage_error(&self, row: usize) -> Error {
-        let what = match row < self.rows {
+        let message = match row < self.rows {
             true => format!("the file is damaged near row {row}"),
             false => format!(
                 "the file has {} rows, but another file refers to row {row}, so the files are from different indexes",
                 self.rows
             ),
         };
-        Error::input(&self.name, format!("{what}; fetch the index again or rebuild it"))
+        Error::input(&self.name, format!("{message}; fetch the index again or rebuild it"))
     }
 }
 

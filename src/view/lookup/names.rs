@@ -158,11 +158,11 @@ mod tests {
 
     #[test]
     fn words_of_urls_and_titles_are_found_as_typed() {
-        let of = |text: &str| question(text).into_iter().collect::<BTreeSet<u64>>();
-        assert_eq!(of("http://www.Example.com/a%20b/?c=1"), of("HTTP www example COM a b c 1"));
-        assert!(of("Straßenkarte - Version 2").is_superset(&of("strassenkarte")));
-        assert_eq!(of("/%E6%BC%A2%E5%AD%97"), of("漢字"));
-        assert_eq!((of("100% %zz"), of(" -- ").len()), (of("zz 100"), 0));
+        let words_of = |text: &str| question(text).into_iter().collect::<BTreeSet<u64>>();
+        assert_eq!(words_of("http://www.Example.com/a%20b/?c=1"), words_of("HTTP www example COM a b c 1"));
+        assert!(words_of("Straßenkarte - Version 2").is_superset(&words_of("strassenkarte")));
+        assert_eq!(words_of("/%E6%BC%A2%E5%AD%97"), words_of("漢字"));
+        assert_eq!((words_of("100% %zz"), words_of(" -- ").len()), (words_of("zz 100"), 0));
     }
 
     proptest! {

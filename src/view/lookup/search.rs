@@ -202,8 +202,8 @@ pub fn hits(index: &LookupIndex, question: &Question, roll: bool) -> Result<Vec<
 
 fn words_of(index: &LookupIndex) -> Result<&WordIndex> {
     let missing = || {
-        let what = "the index has no texts; build one with `webtwin index RUN --output IDX --text`";
-        Error::Usage(format!("{}: {what}", index.folder))
+        let message = "the index has no texts; build one with `webtwin index RUN --output IDX --text`";
+        Error::Usage(format!("{}: {message}", index.folder))
     };
     index.words().ok_or_else(missing)
 }
@@ -336,8 +336,9 @@ fn replicas(index: &LookupIndex, group: &MatchGroup, members: &[PageHit]) -> Res
         let mirrors = index.mirrors(index.collection(row.collection)?.similar_cluster)?;
         let count = mirrors.len().saturating_sub(1);
         let examples = mirrors.filter(|&one| one != row.collection).take(MAX_NAMED).map(|mirror| {
-            let (of, pages) = (index.collection(mirror)?, page_counts.get(&mirror).copied().unwrap_or_default());
-            Ok(Replica { id: hexadecimal(of.id), url: index.url(of.root)?, pages })
+            let (mirror_collection, pages) =
+                (index.collection(mirror)?, page_counts.get(&mirror).copied().unwrap_or_default());
+            Ok(Replica { id: hexadecimal(mirror_collection.id), url: index.url(mirror_collection.root)?, pages })
         });
         return Ok(Some(OtherReplicas { kind: "collections", count, named: examples.collect::<Result<_>>()? }));
     }

@@ -43,8 +43,8 @@ pub fn top(
 }
 
 /// Appends a tile: a figure with its label.
-pub fn tile(html: &mut Html, figure: &str, what: &str) {
-    html.markup("<div class=\"card tile\"><b>").text(figure).markup("</b><span>").text(what).markup("</span></div>");
+pub fn tile(html: &mut Html, figure: &str, label: &str) {
+    html.markup("<div class=\"card tile\"><b>").text(figure).markup("</b><span>").text(label).markup("</span></div>");
 }
 
 /// Appends the role of a page as a tag.

@@ -267,8 +267,9 @@ impl TextIndex {
         }
         let address = address.ok_or_else(|| self.failed(format!("text {number} is missing")))?;
         let document: TantivyDocument = self.searcher.doc(address).map_err(|cause| self.failed(cause))?;
-        let of = |field| document.get_first(field).and_then(|value| value.as_str()).unwrap_or_default().to_string();
-        Ok(StoredText { title: of(self.fields.title), text: of(self.fields.text) })
+        let field_text =
+            |field| document.get_first(field).and_then(|value| value.as_str()).unwrap_or_default().to_string();
+        Ok(StoredText { title: field_text(self.fields.title), text: field_text(self.fields.text) })
     }
 
     /// Returns an excerpt of a text that has many of the words, which are folded; its start if it

@@ -61,11 +61,11 @@ pub(super) fn get(description: &str, parameters: Vec<Value>, kind: &str, schema:
 fn post(description: &str, parameters: Vec<Value>, bodies: &[(&str, Value)], kind: &str, schema: Value) -> Value {
     let content: serde_json::Map<String, Value> =
         bodies.iter().map(|(kind, schema)| (kind.to_string(), json!({ "schema": schema }))).collect();
-    let mut of = json!({ "summary": description, "parameters": parameters, "responses": answers(kind, schema) });
+    let mut operation = json!({ "summary": description, "parameters": parameters, "responses": answers(kind, schema) });
     if !content.is_empty() {
-        of["requestBody"] = json!({ "required": true, "content": content });
+        operation["requestBody"] = json!({ "required": true, "content": content });
     }
-    json!({ "post": of })
+    json!({ "post": operation })
 }
 
 pub(super) const JSON: &str = "application/json";

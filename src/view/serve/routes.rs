@@ -318,9 +318,9 @@ async fn near_batch(
     let body = bytes_of(body, state.front.limits().body).await?;
     let NearBatch { fingerprints, k, limit } = json_of(&headers, &body)?;
     if fingerprints.len() > MAX_NEAR {
-        let what =
+        let message =
             format!("{} fingerprints, but at most {MAX_NEAR} are allowed; send several bodies", fingerprints.len());
-        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", what));
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", message));
     }
     let lookup = |text: &String| near_fingerprints(&snapshot, id(text)?, k, limit);
     let matches: Vec<Vec<NearFingerprint>> = fingerprints.iter().map(lookup).collect::<Result<_, Problem>>()?;
@@ -387,8 +387,8 @@ pub(super) async fn explained<T: Send + 'static>(
     let explanation = state.front.heavy(move || {
         let log_failure = |cause| {
             webtwin_base::console::notify(format_args!("warning: two pages could not be compared: {cause}"));
-            let what = "the server cannot read the run or its input; see the log of the server";
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no_run", what)
+            let message = "the server cannot read the run or its input; see the log of the server";
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no_run", message)
         };
         let run = FinishedRun::open(&snapshot.index.about.run.url).map_err(log_failure)?;
         let mut comparison = Explained::read(&run, [&urls[0], &urls[1]], false).map_err(log_failure)?;

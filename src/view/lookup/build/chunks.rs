@@ -135,8 +135,8 @@ impl Writer<'_> {
         }
         let row = self.lists.rows();
         if row + u64::from(LIST) >= u64::from(FREQUENT) {
-            let what = "entries of lists of chunks".into();
-            return Err(Error::TooManyRows { what, found: row, allowed: u64::from(FREQUENT - LIST) });
+            let purpose = "entries of lists of chunks".into();
+            return Err(Error::TooManyRows { what: purpose, found: row, allowed: u64::from(FREQUENT - LIST) });
         }
         self.lists.push(self.docs.len() as u32)?;
         self.lists.extend(bytemuck::cast_slice(&self.docs))?;

@@ -181,8 +181,8 @@ pub fn build(settings: &BuildSettings) -> Result<Manifest> {
     }
     // Ranks require that doc ids are distinct.
     if !making.doc_ids.is_sorted_by(|x, y| x < y) {
-        let what = "two pages have the same doc_id; name a result that webtwin wrote";
-        return Err(Error::input(making.run.folder.name(), what));
+        let message = "two pages have the same doc_id; name a result that webtwin wrote";
+        return Err(Error::input(making.run.folder.name(), message));
     }
 
     let mut index_files = StagedIndex::new(&folder)?;

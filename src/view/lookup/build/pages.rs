@@ -70,13 +70,13 @@ pub(super) fn write(
         // If a page is in several collections, the row has the first: descending order lets it
         // overwrite the others.
         counts.sort_unstable_by(|x, y| y.cmp(x));
-        for &[rank, what, value] in &counts {
+        for &[rank, fact_kind, value] in &counts {
             let row = &mut block[(rank - first) as usize];
-            match what {
+            match fact_kind {
                 CLUSTER => row.cluster = value,
                 ROLE => row.role = value as u8,
                 COLLECTION => row.collection = value,
-                _ => return Err(Error::Invariant(format!("the row of a set has the unknown field {what}"))),
+                _ => return Err(Error::Invariant(format!("the row of a set has the unknown field {fact_kind}"))),
             }
         }
         if let Some(avoid) = &avoid {

@@ -68,9 +68,9 @@ pub(super) fn write(making: &Making<'_>, words: &mut WordNumbers, index_files: &
     Ok(BuiltSets { facts, places, roots, collections })
 }
 
-fn add_fact(making: &Making<'_>, facts: &mut StagedFacts, page: u64, what: u32, value: u32) -> Result<u32> {
+fn add_fact(making: &Making<'_>, facts: &mut StagedFacts, page: u64, fact_kind: u32, value: u32) -> Result<u32> {
     let rank = making.rank(page)?;
-    facts.push(making.ranges.range(page), [rank, what, value]).map(|()| rank)
+    facts.push(making.ranges.range(page), [rank, fact_kind, value]).map(|()| rank)
 }
 
 /// Writes the clusters and the list of clusters. Returns the place of each cluster in the list.
@@ -133,11 +133,11 @@ fn collections(
         let rows =
             collections.read(range, &["similar_cluster", "collection", "cardinality", "size", "root", "keep"])?;
         let members = members.read(range, &["similar_cluster", "collection", "doc_id"])?;
-        let of =
+        let member_rows =
             ids(&members, "similar_cluster")?.iter().zip(ids(&members, "collection")?).zip(ids(&members, "doc_id")?);
-        let mut of: Vec<(u64, u64, u64)> =
-            of.map(|((&similar, &collection), &page)| (similar, collection, page)).collect();
-        of.sort_unstable();
+        let mut member_rows: Vec<(u64, u64, u64)> =
+            member_rows.map(|((&similar, &collection), &page)| (similar, collection, page)).collect();
+        member_rows.sort_unstable();
         let mut order: Vec<usize> = (0..rows.rows()).collect();
         let (clusters, collection_ids) = (ids(&rows, "similar_cluster")?, ids(&rows, "collection")?);
         // Collections ascend by similar cluster, so that `Index::mirrors` can search them.
@@ -156,8 +156,8 @@ fn collections(
                 size: size[row],
                 keep: u32::from(keep[row]),
             });
-            let first = of.partition_point(|one| (one.0, one.1) < (similar_cluster, id));
-            for &(.., page) in of[first..].iter().take_while(|one| (one.0, one.1) == (similar_cluster, id)) {
+            let first = member_rows.partition_point(|one| (one.0, one.1) < (similar_cluster, id));
+            for &(.., page) in member_rows[first..].iter().take_while(|one| (one.0, one.1) == (similar_cluster, id)) {
                 pages.push(add_fact(making, facts, page, COLLECTION, number)?)?;
             }
         }

@@ -77,8 +77,8 @@ pub struct LookupIndex {
 }
 
 /// Returns the error for an index that is not as it was built.
-fn broken_index(folder: &Location, what: &str) -> Error {
-    Error::input(folder.name(), format!("{what}; rebuild the index"))
+fn broken_index(folder: &Location, message: &str) -> Error {
+    Error::input(folder.name(), format!("{message}; rebuild the index"))
 }
 
 impl LookupIndex {

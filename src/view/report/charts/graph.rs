@@ -122,8 +122,8 @@ fn short_value(measure: ReportedMeasure, value: u32) -> String {
     }
 }
 
-fn circle_point(middle: [f64; 2], radius: f64, number: usize, of: usize) -> [f64; 3] {
-    let angle = 2.0 * PI * number as f64 / of.max(1) as f64 - PI / 2.0;
+fn circle_point(middle: [f64; 2], radius: f64, number: usize, count: usize) -> [f64; 3] {
+    let angle = 2.0 * PI * number as f64 / count.max(1) as f64 - PI / 2.0;
     [middle[0] + radius * angle.cos(), middle[1] + radius * angle.sin(), angle]
 }
 

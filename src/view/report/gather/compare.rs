@@ -42,7 +42,7 @@ pub struct ChosenPair {
 
 /// Selects at most `limit` pairs. Two of three are the weakest links of different sets; the others
 /// are a page of the largest mirrors in two copies.
-pub fn choose(mirrors: &MirrorReport, of: &MirrorDetails, sets: &SetReport, limit: usize) -> Vec<ChosenPair> {
+pub fn choose(mirrors: &MirrorReport, details: &MirrorDetails, sets: &SetReport, limit: usize) -> Vec<ChosenPair> {
     let ends = |(number, set): (usize, &SimilarSet)| {
         let link = set.links.first()?;
         let why = format!("weakest link {}", number + 1);
@@ -51,7 +51,10 @@ pub fn choose(mirrors: &MirrorReport, of: &MirrorDetails, sets: &SetReport, limi
     let weak_links = sets.shown[..sets.weakest as usize].iter().enumerate().filter_map(ends);
     let mut pairs: Vec<ChosenPair> = weak_links.take(limit - limit / 3).collect();
     let roots = (0..mirrors.shown.len()).filter_map(|number| {
-        Some(ChosenPair { why: "a page of a mirror".into(), pages: [*of.roots.get(number)?, of.counterpart(number)?] })
+        Some(ChosenPair {
+            why: "a page of a mirror".into(),
+            pages: [*details.roots.get(number)?, details.counterpart(number)?],
+        })
     });
     pairs.extend(roots.take(limit - pairs.len()));
     pairs

@@ -176,14 +176,14 @@ fn corpus_view(summary: &Value, resemblances: BTreeMap<u64, u64>) -> ViewPart {
         },
         count,
     });
-    let sizes = summary["cluster_sizes"].as_array().into_iter().flatten().map(|of| {
-        let (first, last) = (count(&of["from"]), of["to"].as_u64());
-        let what = match last {
+    let sizes = summary["cluster_sizes"].as_array().into_iter().flatten().map(|size_class| {
+        let (first, last) = (count(&size_class["from"]), size_class["to"].as_u64());
+        let label = match last {
             Some(last) if last == first => figures::counted(first, "record", "records"),
             Some(last) => format!("{first} to {last} records"),
             None => format!("{} records or more", figures::count(first)),
         };
-        LabeledCount { what, count: count(&of["clusters"]) }
+        LabeledCount { what: label, count: count(&size_class["clusters"]) }
     });
     let charts = [
         Bars { heading: "Records".into(), ask: "Outcome of each record of the inputs.".into(), bars: fates },
@@ -266,11 +266,12 @@ fn fields_view(summary: &Value) -> Option<ViewPart> {
     let fields = summary["counts_by"].as_object().filter(|fields| !fields.is_empty())?;
     let table = |(field, values): (&String, &Value)| {
         let values = values.as_array().map_or(&[][..], |values| values);
-        let row = |of: &Value| {
-            let [n_kept, n_removed, kept_bytes] = ["kept", "removed", "kept_bytes"].map(|name| count(&of[name]));
-            let removal_reasons = counts(&of["removed_by"]);
+        let row = |settings_json: &Value| {
+            let [n_kept, n_removed, kept_bytes] =
+                ["kept", "removed", "kept_bytes"].map(|name| count(&settings_json[name]));
+            let removal_reasons = counts(&settings_json["removed_by"]);
             // Records without the field have no value.
-            let value = of["value"].as_str().map_or_else(|| "none".to_string(), String::from);
+            let value = settings_json["value"].as_str().map_or_else(|| "none".to_string(), String::from);
             // Every reason has a column, so that all rows have the same cells.
             let reasons = REASONS.map(|(why, _)| TableCell::Count(removal_reasons.get(why).copied().unwrap_or(0)));
             let share = TableCell::Number(figures::share(n_removed, n_kept + n_removed));

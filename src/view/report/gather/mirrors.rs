@@ -61,11 +61,11 @@ impl MirrorDetails {
             let Some((&first, &last)) = pages.first().zip(pages.last()) else { return Ok(()) };
             let fractions = batch.f64("contained").ok();
             let start = members.partition_point(|of| of.page < first);
-            for of in members[start..].iter().take_while(|of| of.page <= last) {
-                let Ok(row) = pages.binary_search(&of.page) else { continue };
-                skipped_pages.push((of.page, of.mirror));
+            for membership in members[start..].iter().take_while(|of| of.page <= last) {
+                let Ok(row) = pages.binary_search(&membership.page) else { continue };
+                skipped_pages.push((membership.page, membership.mirror));
                 if let Some(fractions) = fractions {
-                    let (pages, sum) = containments.entry(of.mirror).or_default();
+                    let (pages, sum) = containments.entry(membership.mirror).or_default();
                     (*pages, *sum) = (*pages + 1, *sum + fractions[row]);
                 }
             }
@@ -79,10 +79,10 @@ impl MirrorDetails {
     pub fn counterpart(&self, mirror: usize) -> Option<DocId> {
         let root = *self.roots.get(mirror)?;
         let root_member = self.members.iter().find(|of| of.page == root && of.mirror == mirror as u32)?;
-        let is_counterpart = |of: &&Membership| {
-            of.mirror == root_member.mirror
-                && of.cluster == root_member.cluster
-                && of.collection != root_member.collection
+        let is_counterpart = |membership: &&Membership| {
+            membership.mirror == root_member.mirror
+                && membership.cluster == root_member.cluster
+                && membership.collection != root_member.collection
         };
         self.members.iter().find(is_counterpart).map(|of| of.page)
     }
@@ -167,16 +167,16 @@ pub fn gather(run: &FinishedRun) -> Result<(MirrorReport, MirrorDetails)> {
             if current.as_ref().is_none_or(|of| of.id != ids[row]) {
                 current.replace(Growing::new(ids[row])).into_iter().for_each(&mut push_group);
             }
-            let of = current.as_mut().expect("it was begun");
-            of.add(copy(batch, row)?, roots[row]);
+            let growing_mirror = current.as_mut().expect("it was begun");
+            growing_mirror.add(copy(batch, row)?, roots[row]);
         }
         Ok(())
     })?;
     current.into_iter().for_each(&mut push_group);
     let (roots, groups): (Vec<DocId>, Vec<MirrorGroup>) = top.finish().into_iter().unzip();
-    let mut of = MirrorDetails { roots, ..MirrorDetails::default() };
-    of.read_members(run, &groups)?;
-    Ok((MirrorReport { all: total, shown: groups }, of))
+    let mut details = MirrorDetails { roots, ..MirrorDetails::default() };
+    details.read_members(run, &groups)?;
+    Ok((MirrorReport { all: total, shown: groups }, details))
 }
 
 fn copy(batch: &Table, row: usize) -> Result<MirrorCopy> {
@@ -220,16 +220,16 @@ impl MirrorDetails {
 
 /// Adds data of pages: titles of roots, and the pages that may be skipped. Then sorts the mirrors
 /// by these.
-pub fn name(mirrors: &mut MirrorReport, of: &MirrorDetails, rows: &PageRows) {
-    for (number, (mirror, root)) in mirrors.shown.iter_mut().zip(&of.roots).enumerate() {
+pub fn name(mirrors: &mut MirrorReport, details: &MirrorDetails, rows: &PageRows) {
+    for (number, (mirror, root)) in mirrors.shown.iter_mut().zip(&details.roots).enumerate() {
         if let Some(page) = rows.get(*root) {
             mirror.title.clone_from(&page.member.title);
             mirror.language.clone_from(&page.language);
         }
-        if number < of.n_complete {
+        if number < details.n_complete {
             mirror.skip = Some(rows.sums.get(&(number as u32)).copied().unwrap_or_default());
             let mean = |&(pages, sum): &(u64, f64)| (sum / pages as f64 * 1000.0).round() as u32;
-            mirror.contained = of.containments.get(&(number as u32)).map(mean);
+            mirror.contained = details.containments.get(&(number as u32)).map(mean);
         }
     }
     mirrors.shown.sort_by_key(|mirror| Reverse(mirror.skip.map_or(mirror.surplus, |skip| skip.pages)));

@@ -11,8 +11,8 @@ pub fn gather(summary: &Value, job: &Value) -> Overview {
     let reasons = summary["skip_by_reason"].as_object().into_iter().flatten();
     let bars = |name: &str| summary[name].as_array().cloned().unwrap_or_default();
     let replication = bars("replication_exact").into_iter().zip(bars("replication_similar"));
-    let labels = |of: &Value, names: &[(&str, &str)]| -> Vec<LabeledCount> {
-        names.iter().map(|&(name, what)| LabeledCount { what: what.into(), count: count(&of[name]) }).collect()
+    let labels = |counts_json: &Value, names: &[(&str, &str)]| -> Vec<LabeledCount> {
+        names.iter().map(|&(name, what)| LabeledCount { what: what.into(), count: count(&counts_json[name]) }).collect()
     };
     Overview {
         crawl: amount(&summary["pages"]),

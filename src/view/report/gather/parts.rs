@@ -44,12 +44,12 @@ pub fn outline(run: &FinishedRun, options: &ReportOptions) -> Result<ResultOutli
             corpus.parts
         }
         _ => {
-            let what = format!(
+            let message = format!(
                 "{}: there is no report of a job of kind `{kind}`; name a result of run, dedup, diff, hamming batch \
                  or a study",
                 run.folder
             );
-            return Err(Error::Usage(what));
+            return Err(Error::Usage(message));
         }
     };
     let texts = |values: &[&Value]| values.iter().filter_map(|of| Some(of.as_str()?.to_string())).collect();
@@ -73,8 +73,8 @@ pub fn outline(run: &FinishedRun, options: &ReportOptions) -> Result<ResultOutli
     })
 }
 
-pub(super) fn tile(figure: impl Into<String>, what: impl Into<String>) -> Tile {
-    Tile { figure: figure.into(), what: what.into() }
+pub(super) fn tile(figure: impl Into<String>, label: impl Into<String>) -> Tile {
+    Tile { figure: figure.into(), what: label.into() }
 }
 
 /// Builds a bar chart of counts by name. Names in `words` come first, in that order and with these
@@ -113,12 +113,12 @@ fn study(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
         what: figures::counted(size, "document", "documents"),
         count: clusters,
     };
-    let connected = |what: &str, of: &Value| {
+    let connected = |label: &str, part_json: &Value| {
         vec![
-            TableCell::Text(what.into()),
-            TableCell::Count(count(&of["all"])),
-            TableCell::Count(count(&of["connected"])),
-            TableCell::Text(of["percent"].as_f64().map_or("–".into(), |percent| format!("{percent:.1} %"))),
+            TableCell::Text(label.into()),
+            TableCell::Count(count(&part_json["all"])),
+            TableCell::Count(count(&part_json["connected"])),
+            TableCell::Text(part_json["percent"].as_f64().map_or("–".into(), |percent| format!("{percent:.1} %"))),
         ]
     };
     // A crawl that only follows links finds the connected part only.
@@ -246,7 +246,7 @@ fn hamming(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
         _ => format!("{} of documents are", figures::counted(groups, "group", "groups")),
     };
     let k = count(&run.manifest.job["hamming"]["k"]);
-    let whose = match queries {
+    let query_text = match queries {
         0 => "joined with themselves".to_string(),
         _ => format!("and {}", figures::counted(queries, "query", "queries")),
     };
@@ -254,7 +254,7 @@ fn hamming(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
         id: "near",
         name: "Near fingerprints",
         headline: format!("{message} within {}", figures::counted(k, "bit", "bits")),
-        lead: format!("Fingerprints of {}, {whose}.", figures::counted(documents, "document", "documents")),
+        lead: format!("Fingerprints of {}, {query_text}.", figures::counted(documents, "document", "documents")),
         tiles: vec![
             tile(figures::count(documents), "documents"),
             tile(figures::count(queries), "queries"),
@@ -293,13 +293,13 @@ const PAGES: [(&str, &str); 10] = [
 /// Returns any error of [`scan`].
 pub fn comparison(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
     let pages = counts(&summary["pages"]);
-    let of = |names: &[&str]| names.iter().filter_map(|name| pages.get(*name)).sum::<u64>();
+    let sum_of = |names: &[&str]| names.iter().filter_map(|name| pages.get(*name)).sum::<u64>();
     let [old, new] = ["pages_old", "pages_new"].map(|name| count(&summary[name]));
     // A page of which only the bytes differ still has the same text.
-    let text_stays = of(&["same", "bytes"]);
-    let overlap = |(unit, of): (&String, &Value)| {
-        let share = figures::share(count(&of["both"]), count(&of["new"]));
-        let counts = ["old", "new", "both"].map(|name| TableCell::Count(count(&of[name])));
+    let text_stays = sum_of(&["same", "bytes"]);
+    let overlap = |(unit, unit_counts): (&String, &Value)| {
+        let share = figures::share(count(&unit_counts["both"]), count(&unit_counts["new"]));
+        let counts = ["old", "new", "both"].map(|name| TableCell::Count(count(&unit_counts[name])));
         [vec![TableCell::Text(unit.clone())], counts.to_vec(), vec![TableCell::Text(share)]].concat()
     };
     let overlap: Vec<Vec<TableCell>> = summary["overlap"].as_object().into_iter().flatten().map(overlap).collect();
@@ -344,10 +344,10 @@ pub fn comparison(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
         ),
         tiles: vec![
             tile(figures::count(text_stays), "pages with the same text"),
-            tile(figures::count(of(&["near", "changed", "rewritten", "reverted"])), "pages with another text"),
-            tile(figures::count(of(&["new"])), "new pages"),
-            tile(figures::count(of(&["gone"])), "pages gone"),
-            tile(figures::count(of(&["moved_to"])), "pages moved"),
+            tile(figures::count(sum_of(&["near", "changed", "rewritten", "reverted"])), "pages with another text"),
+            tile(figures::count(sum_of(&["new"])), "new pages"),
+            tile(figures::count(sum_of(&["gone"])), "pages gone"),
+            tile(figures::count(sum_of(&["moved_to"])), "pages moved"),
             tile(figures::count(counts(&summary["sites_changed"]).values().sum()), "changed sites"),
         ],
         charts: vec![
@@ -455,10 +455,10 @@ pub fn evaluation(file: &str, text: &str, digest: &str) -> Result<ViewPart> {
             (Some(measured), _) => format!("{measured:.3}"),
         }
     };
-    let of = |name: &str| rows.iter().find(|row| row["what"] == name);
+    let row_of = |name: &str| rows.iter().find(|row| row["what"] == name);
     let measures =
         ["pair precision", "pair recall", "pair precision by tags", "pair recall by tags", "targets found", "coverage"];
-    let tiles: Vec<Tile> = measures.iter().filter_map(|name| Some(tile(figure(of(name)?), *name))).collect();
+    let tiles: Vec<Tile> = measures.iter().filter_map(|name| Some(tile(figure(row_of(name)?), *name))).collect();
     let tagged = rows.iter().filter(|row| row["what"].as_str().is_some_and(|what| what.contains(" pairs tagged ")));
     let tagged: Vec<LabeledCount> = tagged
         .map(|row| LabeledCount {
@@ -471,7 +471,7 @@ pub fn evaluation(file: &str, text: &str, digest: &str) -> Result<ViewPart> {
         let reach = row["reach"].as_f64().map_or(String::new(), |reach| format!("{reach}"));
         vec![TableCell::Text(words.into()), TableCell::Number(figure(row)), TableCell::Number(reach)]
     };
-    let headline = match (of("pair precision"), of("pair recall")) {
+    let headline = match (row_of("pair precision"), row_of("pair recall")) {
         (Some(precision), Some(recall)) => {
             format!("Pairs of pages: precision {}, recall {}", figure(precision), figure(recall))
         }

@@ -81,10 +81,10 @@ pub fn gather(run: &FinishedRun, summary: &Value, machine: bool) -> Result<RunFa
 /// Counts the inputs with records that were not kept, and finds those with the most such records.
 fn count_rejected(run: &FinishedRun) -> Result<(u64, Vec<RejectingInput>)> {
     let (mut inputs, mut top, mut current) = (0, SmallestKeys::new(INPUTS), None::<RejectingInput>);
-    let mut push_input = |of: RejectingInput| {
+    let mut push_input = |input: RejectingInput| {
         inputs += 1;
-        let records: u64 = of.by_reason.values().sum();
-        top.offer((Reverse(records), of.source.clone()), of);
+        let records: u64 = input.by_reason.values().sum();
+        top.offer((Reverse(records), input.source.clone()), input);
     };
     // The table is sorted by input.
     scan(run, "rejected", &["source", "reason"], &mut |batch| {
@@ -94,8 +94,8 @@ fn count_rejected(run: &FinishedRun) -> Result<(u64, Vec<RejectingInput>)> {
                 let next = RejectingInput { source: source.to_string(), by_reason: BTreeMap::new() };
                 current.replace(next).into_iter().for_each(&mut push_input);
             }
-            let of = current.as_mut().expect("it was begun");
-            *of.by_reason.entry(reason.to_string()).or_default() += 1;
+            let current_input = current.as_mut().expect("it was begun");
+            *current_input.by_reason.entry(reason.to_string()).or_default() += 1;
         }
         Ok(())
     })?;

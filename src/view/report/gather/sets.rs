@@ -264,9 +264,9 @@ impl Forest {
     fn set(&self, set: DocId) -> Option<(std::ops::Range<usize>, &[TreeLink])> {
         let first = self.pages.partition_point(|of| of.set < set);
         let end = self.pages.partition_point(|of| of.set <= set);
-        let of = |link: &TreeLink| self.pages[link.a as usize].set;
-        let lower = self.links.partition_point(|link| of(link) < set);
-        let last = self.links.partition_point(|link| of(link) <= set);
+        let set_of = |link: &TreeLink| self.pages[link.a as usize].set;
+        let lower = self.links.partition_point(|link| set_of(link) < set);
+        let last = self.links.partition_point(|link| set_of(link) <= set);
         (first < end).then_some((first..end, &self.links[lower..last]))
     }
 

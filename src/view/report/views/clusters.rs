@@ -6,8 +6,8 @@ use crate::report::contract::{Duplicate, ReportedCluster, ReportedClusters, Repo
 use crate::report::figures::{count, counted};
 use crate::report::html::Html;
 
-pub(super) fn write(html: &mut Html, of: &ReportedClusters) {
-    let lead = match of.all {
+pub(super) fn write(html: &mut Html, clusters: &ReportedClusters) {
+    let lead = match clusters.all {
         0 => "No record is a duplicate of another.".to_string(),
         total => format!(
             "{}, the largest first. The record that stays is shown next to the least similar one, where a \
@@ -16,16 +16,16 @@ pub(super) fn write(html: &mut Html, of: &ReportedClusters) {
         ),
     };
     heading(html, "clusters", "Clusters of duplicates", &lead);
-    if of.shown.is_empty() {
+    if clusters.shown.is_empty() {
         return;
     }
     filter(html, "cluster-list", "Filter by id or file");
     html.markup("<div id=cluster-list>");
-    for (number, cluster) in of.shown.iter().enumerate() {
+    for (number, cluster) in clusters.shown.iter().enumerate() {
         item(html, number, cluster);
     }
     html.markup("</div>");
-    write_cut_note(html, of.shown.len(), of.all, "clusters", "removed");
+    write_cut_note(html, clusters.shown.len(), clusters.all, "clusters", "removed");
 }
 
 fn item(html: &mut Html, number: usize, cluster: &ReportedCluster) {
@@ -71,12 +71,12 @@ fn sentence(cluster: &ReportedCluster) -> String {
     format!("Duplicates of this record: {}.", reasons.join(", "))
 }
 
-fn similarity_text(of: &Duplicate) -> String {
-    match of.similarity {
+fn similarity_text(duplicate: &Duplicate) -> String {
+    match duplicate.similarity {
         // Such texts differ only in properties that shingles ignore: case, spaces, forms of
         // characters.
-        1.0 if of.why != "exact" => "same shingles".into(),
-        _ if of.why == "exact" => "same text".into(),
+        1.0 if duplicate.why != "exact" => "same shingles".into(),
+        _ if duplicate.why == "exact" => "same text".into(),
         similarity => format!("{:.1} % similar", similarity * 100.0),
     }
 }
@@ -87,12 +87,15 @@ fn members(html: &mut Html, cluster: &ReportedCluster) {
         "<th scope=col>duplicate</th><th scope=col>file</th><th scope=col class=num>row</th><th scope=col>why</th>",
     );
     html.markup("</tr></thead><tbody>");
-    for of in &cluster.members {
-        html.markup("<tr><td class=url>").crawled(&of.record.id).markup("</td><td class=url>").crawled(&of.record.file);
+    for duplicate in &cluster.members {
+        html.markup("<tr><td class=url>")
+            .crawled(&duplicate.record.id)
+            .markup("</td><td class=url>")
+            .crawled(&duplicate.record.file);
         html.markup("</td><td class=num>")
-            .text(count(of.record.row))
+            .text(count(duplicate.record.row))
             .markup("</td><td>")
-            .text(similarity_text(of))
+            .text(similarity_text(duplicate))
             .markup("</td></tr>");
     }
     html.markup("</tbody></table></div>");
@@ -103,8 +106,8 @@ fn members(html: &mut Html, cluster: &ReportedCluster) {
     }
 }
 
-fn side(html: &mut Html, letter: &'static str, of: &ReportedRecord, what: &str) {
+fn side(html: &mut Html, letter: &'static str, record: &ReportedRecord, caption: &str) {
     html.markup("<div class=\"card side\"><span class=letter>").markup(letter).markup("</span><div><div class=url>");
-    html.crawled(&of.id).markup("</div><p class=note>").text(what).text(" · ").crawled(&of.file);
-    html.text(format_args!(", row {}", count(of.row))).markup("</p></div></div>");
+    html.crawled(&record.id).markup("</div><p class=note>").text(caption).text(" · ").crawled(&record.file);
+    html.text(format_args!(", row {}", count(record.row))).markup("</p></div></div>");
 }

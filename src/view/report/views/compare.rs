@@ -163,10 +163,10 @@ fn write_changed(html: &mut Html, words: Option<&[DiffWords]>, [cell, begin, end
         return;
     };
     html.markup(cell);
-    for of in words {
-        match of.changed {
-            true => html.markup(begin).text(&of.text).markup(end),
-            false => html.text(&of.text),
+    for word in words {
+        match word.changed {
+            true => html.markup(begin).text(&word.text).markup(end),
+            false => html.text(&word.text),
         };
     }
     html.markup("</td>");

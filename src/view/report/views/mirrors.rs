@@ -8,8 +8,8 @@ use crate::report::html::Html;
 use crate::report::markup::name;
 
 pub(super) fn write(html: &mut Html, report: &ResultReport) {
-    let of = &report.mirrors;
-    let lead = match of.all {
+    let mirrors = &report.mirrors;
+    let lead = match mirrors.all {
         0 => "No collection of this crawl has a mirror.".to_string(),
         total => format!(
             "{}. Each row is an original with its mirrors. Its bars show the pages of each copy; the first one, \
@@ -18,7 +18,7 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
         ),
     };
     heading(html, "mirrors", "Mirrored collections", &lead);
-    if of.shown.is_empty() {
+    if mirrors.shown.is_empty() {
         return;
     }
     filter(html, "mirror-table", "Filter by title, host or path");
@@ -27,9 +27,9 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
     html.markup("<th scope=col class=num>pages</th><th scope=col class=wide-only data-plain>each copy</th>");
     html.markup("<th scope=col class=num aria-sort=descending>may be skipped</th><th scope=col class=\"num wide-only\">bytes</th>");
     html.markup("<th scope=col class=\"num wide-only\">text that is kept</th></tr></thead>");
-    of.shown.iter().for_each(|mirror| row(html, mirror));
+    mirrors.shown.iter().for_each(|mirror| row(html, mirror));
     html.markup("</table></div>");
-    write_cut_note(html, of.shown.len(), of.all, "originals", "collections");
+    write_cut_note(html, mirrors.shown.len(), mirrors.all, "originals", "collections");
 }
 
 fn row(html: &mut Html, mirror: &MirrorGroup) {

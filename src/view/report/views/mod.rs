@@ -49,17 +49,17 @@ pub fn page(report: &ResultReport) -> String {
 /// Renders the page of a report of generic views.
 pub fn outline_page(outline: &ResultOutline) -> String {
     let mut views: Vec<View<'_>> = outline.parts.iter().map(part).collect();
-    if let Some(of) = &outline.clusters {
+    if let Some(clusters) = &outline.clusters {
         let first_view = views.len().min(1);
-        views.insert(first_view, ("clusters", "Clusters", Box::new(|html| clusters::write(html, of))));
+        views.insert(first_view, ("clusters", "Clusters", Box::new(|html| clusters::write(html, clusters))));
     }
     let run = |html: &mut Html| run_facts::write(html, &outline.inputs, &outline.digest, &outline.run);
     views.push(("run", "Run", Box::new(run)));
     page_of_views(&outline.inputs.join(", "), &outline.digest, &views)
 }
 
-fn part(of: &ViewPart) -> View<'_> {
-    (of.id, of.name, Box::new(|html| parts::write(html, of)))
+fn part(part: &ViewPart) -> View<'_> {
+    (part.id, part.name, Box::new(|html| parts::write(html, part)))
 }
 
 /// Renders a page around its views.
@@ -123,26 +123,26 @@ fn member(html: &mut Html, number: usize, member: &SetMember) {
 fn counts(html: &mut Html, counts: &[LabeledCount], class: &'static str, caption: &str) {
     let longest = counts.iter().map(|of| of.count).max().unwrap_or(0);
     html.markup("<table class=bars><caption class=unseen>").text(caption).markup("</caption><tbody>");
-    for of in counts {
-        html.markup("<tr><th scope=row>").text(&of.what).markup("</th><td class=num>").text(count(of.count));
+    for counted in counts {
+        html.markup("<tr><th scope=row>").text(&counted.what).markup("</th><td class=num>").text(count(counted.count));
         html.markup("</td><td class=level>");
-        bar(html, &[(class, of.count)], longest);
+        bar(html, &[(class, counted.count)], longest);
         html.markup("</td></tr>");
     }
     html.markup("</tbody></table>");
 }
 
-/// Renders a filter above the table or list with the id `of`.
-fn filter(html: &mut Html, of: &'static str, words: &'static str) {
-    html.markup("<div class=\"tools script-only\"><input type=search autocomplete=off data-filter=\"").markup(of);
+/// Renders a filter above the table or list with the id `target`.
+fn filter(html: &mut Html, target: &'static str, words: &'static str) {
+    html.markup("<div class=\"tools script-only\"><input type=search autocomplete=off data-filter=\"").markup(target);
     html.markup("\" placeholder=\"").markup(words).markup("\" aria-label=\"").markup(words);
-    html.markup("\"><span class=count role=status data-count=\"").markup(of).markup("\"></span></div>");
+    html.markup("\"><span class=count role=status data-count=\"").markup(target).markup("\"></span></div>");
 }
 
 /// Renders a note that a list is the top of a longer one.
-fn write_cut_note(html: &mut Html, n_shown: usize, total: u64, what: &str, table: &str) {
+fn write_cut_note(html: &mut Html, n_shown: usize, total: u64, label: &str, table: &str) {
     if (n_shown as u64) < total {
-        html.markup("<p class=note>").text(count(n_shown as u64)).text(" of ").text(count(total)).text(" ").text(what);
+        html.markup("<p class=note>").text(count(n_shown as u64)).text(" of ").text(count(total)).text(" ").text(label);
         html.text(" are shown; to list all, run ").markup("<code>webtwin show RUN ").text(table).markup("</code></p>");
     }
 }

@@ -53,10 +53,10 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
     }
     rules(html, report);
     html.markup("</div><div class=card><h2>Files for crawlers</h2>");
-    for (file, whose, place) in PLACES {
+    for (file, audience, place) in PLACES {
         let path = format!("exports/{file}");
         if let Some(export) = report.skip.exports.iter().find(|export| export.path == path) {
-            head(html, export, whose, place);
+            head(html, export, audience, place);
         }
     }
     html.markup("</div></div>");
@@ -93,9 +93,9 @@ fn rules(html: &mut Html, report: &ResultReport) {
     super::write_cut_note(html, skip.rules.len(), skip.all_rules, "rules", "url_rules");
 }
 
-fn head(html: &mut Html, export: &ExportFile, whose: &'static str, place: &'static str) {
+fn head(html: &mut Html, export: &ExportFile, audience: &'static str, place: &'static str) {
     html.markup("<h3>")
-        .markup(whose)
+        .markup(audience)
         .markup(": <code>")
         .text(&export.path)
         .markup("</code></h3><p class=ask>")

@@ -49,10 +49,11 @@ pub(in crate::serve) async fn compare(
     field(&mut html, "b", "URL of another page", &b);
     end_form(&mut html, "Compare");
     if ![&a, &b].iter().any(|url| url.trim().is_empty()) {
-        let of = Arc::clone(&snapshot);
-        let reply =
-            explained(&state, Arc::clone(&snapshot), [a, b], move |explanation| content(explanation, &of.index))
-                .await?;
+        let compared_snapshot = Arc::clone(&snapshot);
+        let reply = explained(&state, Arc::clone(&snapshot), [a, b], move |explanation| {
+            content(explanation, &compared_snapshot.index)
+        })
+        .await?;
         html.markup("<div class=card>").piece(&reply?).markup("</div>");
     }
     Ok(whole(Some(&snapshot), "compare", "Two pages side by side", &html))
@@ -102,11 +103,11 @@ fn content(explanation: &Explanation<'_>, index: &LookupIndex) -> webtwin_base::
 /// Returns the chain of pairs that connects the two pages, from the first to the second.
 fn chain(explanation: &Explanation<'_>) -> Vec<ReportedStep> {
     let (mut url, mut steps) = (&explanation.pages[0].url, Vec::new());
-    for of in &explanation.chain {
-        let [a, b] = &of.pages;
+    for chain_link in &explanation.chain {
+        let [a, b] = &chain_link.pages;
         url = if url == a { b } else { a };
-        if let Some(measure) = ReportedMeasure::parse(&of.measure) {
-            let value = MeasuredValue { measure, value: of.value };
+        if let Some(measure) = ReportedMeasure::parse(&chain_link.measure) {
+            let value = MeasuredValue { measure, value: chain_link.value };
             steps.push(ReportedStep {
                 id: webtwin_base::ids::doc_id(url),
                 url: url.clone(),

@@ -75,7 +75,7 @@ pub(in crate::serve) async fn overview(Extension(snapshot): RouteQuery) -> HtmlR
     ask(&mut html, "");
     find(&mut html, &SETS, "");
     html.markup("<div class=tiles>");
-    for (number, what) in [
+    for (number, label) in [
         (index.pages(), "pages"),
         (index.originals(), "originals with mirrors"),
         (index.collections(), "collections, originals and mirrors"),
@@ -83,7 +83,7 @@ pub(in crate::serve) async fn overview(Extension(snapshot): RouteQuery) -> HtmlR
         (index.prefixes(), "URL prefixes to skip"),
         (index.rules().all().len(), "URL rules"),
     ] {
-        tile(&mut html, &count(number as u64), what);
+        tile(&mut html, &count(number as u64), label);
     }
     html.markup("</div>");
     let request = ListRequest { words: "", from: 0, limit: LARGEST };

@@ -132,8 +132,8 @@ pub(super) fn end_form(html: &mut Html, words: &'static str) {
 
 /// Starts a table that may be wider than the page. Each header has a class and a text; headers of
 /// class `unseen` are for screen readers only.
-fn begin_table(html: &mut Html, what: &'static str, heads: &[(&'static str, &'static str)]) {
-    html.markup("<div class=\"card scroll\" tabindex=0 role=group aria-label=\"").markup(what);
+fn begin_table(html: &mut Html, label: &'static str, heads: &[(&'static str, &'static str)]) {
+    html.markup("<div class=\"card scroll\" tabindex=0 role=group aria-label=\"").markup(label);
     html.markup("\"><table><thead><tr>");
     for (class, words) in heads {
         html.markup("<th scope=col");

@@ -83,8 +83,8 @@ fn verdict(html: &mut Html, answer: &LookupAnswer) {
 }
 
 /// Starts an entry of the list of facts.
-fn fact<'h>(html: &'h mut Html, what: &'static str) -> &'h mut Html {
-    html.markup("<dt>").markup(what).markup("</dt><dd>")
+fn fact<'h>(html: &'h mut Html, label: &'static str) -> &'h mut Html {
+    html.markup("<dt>").markup(label).markup("</dt><dd>")
 }
 
 fn facts(html: &mut Html, answer: &LookupAnswer) {
