@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn meta_equals_the_prescan_of_the_standard() {
-        let of = |head: &str| meta(head.as_bytes()).map(Encoding::name);
+        let charset_of = |head: &str| meta(head.as_bytes()).map(Encoding::name);
         for (head, expected) in [
             ("<meta charset=shift_jis>", Some("Shift_JIS")),
             ("<META/CHARSET = 'euc-jp' >", Some("EUC-JP")),
@@ -250,7 +250,7 @@ mod tests {
             ("</", None),
             ("<meta", None),
         ] {
-            assert_eq!(of(head), expected, "{head}");
+            assert_eq!(charset_of(head), expected, "{head}");
         }
         let late_charset = format!("{}<meta charset=big5>", " ".repeat(1024));
         assert_eq!(encoding_of(late_charset.as_bytes(), None, true).0, UTF_8);

@@ -87,8 +87,8 @@ pub(super) fn recognise(file: &dyn RandomAccess, name: &str) -> Result<std::resu
     if Compression::detect(&head) != Compression::None && compression != Compression::None {
         return refuse("compressed twice (gzip in gzip, or similar); decompress it once and run again");
     }
-    if let Some(what) = looks_like(&head) {
-        return refuse(what);
+    if let Some(description) = looks_like(&head) {
+        return refuse(description);
     }
     match detect_head(&head, compression).or_else(|| detect_name(name, compression)) {
         Some(FileFormat::HtmlFile) if compression != Compression::None => {
@@ -286,7 +286,7 @@ mod tests {
         let mut first_damaged = gzip(b"x");
         first_damaged[3..].fill(0xff);
         first_damaged.extend(gzip(warc));
-        for (what, bytes, name, kind) in [
+        for (case, bytes, name, kind) in [
             ("plain", warc.to_vec(), "x.warc.gz", FileFormat::WarcPlain),
             ("gzip named .warc (9)", gzip(warc), "x.warc", FileFormat::WarcGzip),
             ("an empty member first (12)", [gzip(b""), gzip(warc)].concat(), "x", FileFormat::WarcGzip),
@@ -331,14 +331,14 @@ mod tests {
             ("an empty member only", gzip(b""), "x", FileFormat::Empty),
             ("blank lines only", b"\r\n\n".to_vec(), "x", FileFormat::Empty),
         ] {
-            assert_eq!(recognised(&bytes, name).unwrap(), kind, "{what}");
+            assert_eq!(recognised(&bytes, name).unwrap(), kind, "{case}");
         }
     }
 
     #[test]
     fn unreadable_files_are_named_by_their_kind() {
         let line = "{\"url\":\"http://a/\",\"text\":\"x\"}\n";
-        for (what, bytes, name, words) in [
+        for (case, bytes, name, words) in [
             ("gzip in gzip (10)", gzip(&gzip(b"WARC/1.0")), "x.warc.gz", "compressed twice"),
             ("HTML instead of WARC (13)", b"<html>404</html>".to_vec(), "x.warc.gz", "not_warc: an HTML page"),
             (
@@ -357,8 +357,8 @@ mod tests {
             ("gzip of noise that does not decode", b"\x1f\x8b\x08\xff\xff\xff".to_vec(), "x", "damaged from the start"),
         ] {
             let error = recognised(&bytes, name).unwrap_err();
-            assert_eq!(error.exit_code(), 3, "{what}");
-            assert!(error.to_string().contains(words) && error.to_string().contains(name), "{what}: {error}");
+            assert_eq!(error.exit_code(), 3, "{case}");
+            assert!(error.to_string().contains(words) && error.to_string().contains(name), "{case}: {error}");
         }
     }
 

@@ -221,12 +221,12 @@ impl Lines {
     fn of(
         file: Arc<dyn RandomAccess>,
         compression: Compression,
-        of: &Location,
+        location: &Location,
         limits: &RecordLimits,
     ) -> Result<Lines> {
         let decoded_file =
-            DecodedFile::shared(file, compression, limits).map_err(|error| damage_error(of.name(), error))?;
-        Ok(Lines { input: BufReader::new(decoded_file), name: of.name().into(), limit: limits.record_bytes })
+            DecodedFile::shared(file, compression, limits).map_err(|error| damage_error(location.name(), error))?;
+        Ok(Lines { input: BufReader::new(decoded_file), name: location.name().into(), limit: limits.record_bytes })
     }
 
     fn line(&mut self) -> io::Result<Line> {

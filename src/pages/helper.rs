@@ -176,16 +176,16 @@ fn fed(mut child: Child, bytes: &[u8], limit: u64) -> std::io::Result<(ExitStatu
 
 /// Returns the refusal of a document whose helper was ended by one of its limits.
 fn limit_refusal(form: PageForm, status: ExitStatus, limits: &RecordLimits) -> Option<Refusal> {
-    let of = |pdf| if form == PageForm::Pdf { pdf } else { Reason::PostScriptFailed };
+    let reason_of = |pdf| if form == PageForm::Pdf { pdf } else { Reason::PostScriptFailed };
     let RecordLimits { printed_seconds: seconds, printed_bytes: bytes, .. } = limits;
     match status.signal()? {
         SIGXCPU => Some((
-            of(Reason::PdfTooLong),
+            reason_of(Reason::PdfTooLong),
             format!("more than {seconds} s of processor time (input.limits.printed_seconds)"),
         )),
         // A refused allocation aborts the process, and so does a stack overflow.
         SIGABRT | SIGKILL => Some((
-            of(Reason::PdfTooLarge),
+            reason_of(Reason::PdfTooLarge),
             format!("more than {bytes} bytes of memory, or too much stack (input.limits.printed_bytes)"),
         )),
         _ => None,
@@ -219,9 +219,9 @@ mod tests {
 
     #[test]
     fn without_a_program_a_document_is_rejected_with_the_reason() {
-        let of = |form, body: &[u8]| document(form, body, &RecordLimits::default()).unwrap().unwrap_err();
-        assert_eq!(of(PageForm::Pdf, b"%PDF-1.4").0, Reason::NoConverter);
-        assert_eq!(of(PageForm::PostScript, b"%!PS").0, Reason::NoConverter);
-        assert_eq!(of(PageForm::Pdf, b"<html>").0, Reason::PdfDamaged);
+        let refusal_of = |form, body: &[u8]| document(form, body, &RecordLimits::default()).unwrap().unwrap_err();
+        assert_eq!(refusal_of(PageForm::Pdf, b"%PDF-1.4").0, Reason::NoConverter);
+        assert_eq!(refusal_of(PageForm::PostScript, b"%!PS").0, Reason::NoConverter);
+        assert_eq!(refusal_of(PageForm::Pdf, b"<html>").0, Reason::PdfDamaged);
     }
 }

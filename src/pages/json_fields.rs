@@ -51,7 +51,7 @@ impl<'t> Scalar<'t> {
             Scalar::Text(_) => "a string",
             Scalar::Whole(_) | Scalar::Real(_) => "a number",
             Scalar::Bool(_) => "true or false",
-            Scalar::Other(what) => what,
+            Scalar::Other(description) => description,
         }
     }
 

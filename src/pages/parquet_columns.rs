@@ -93,40 +93,44 @@ impl GroupColumn {
     /// type do so, too.
     pub fn strings(&mut self, rows: usize) -> Decoded<Vec<Option<ByteArray>>> {
         match &mut self.0 {
-            Some((ColumnReader::ByteArrayColumnReader(reader), of)) => next(reader, of, rows, Some),
+            Some((ColumnReader::ByteArrayColumnReader(reader), descriptor)) => next(reader, descriptor, rows, Some),
             _ => Ok(vec![None; rows]),
         }
     }
 
     /// Reads the next values as text. Numbers and Booleans are formatted.
     pub fn names(&mut self, rows: usize) -> Decoded<Vec<Option<String>>> {
-        let Some((reader, of)) = &mut self.0 else { return Ok(vec![None; rows]) };
-        let is_unsigned = matches!(of.logical_type_ref(), Some(LogicalType::Integer(kind)) if !kind.is_signed);
+        let Some((reader, descriptor)) = &mut self.0 else { return Ok(vec![None; rows]) };
+        let is_unsigned = matches!(descriptor.logical_type_ref(), Some(LogicalType::Integer(kind)) if !kind.is_signed);
         match reader {
             ColumnReader::ByteArrayColumnReader(reader) => {
-                next(reader, of, rows, |bytes| String::from_utf8(bytes.data().to_vec()).ok())
+                next(reader, descriptor, rows, |bytes| String::from_utf8(bytes.data().to_vec()).ok())
             }
-            ColumnReader::Int64ColumnReader(reader) => {
-                next(reader, of, rows, |n| Some(if is_unsigned { (n as u64).to_string() } else { n.to_string() }))
+            ColumnReader::Int64ColumnReader(reader) => next(reader, descriptor, rows, |n| {
+                Some(if is_unsigned { (n as u64).to_string() } else { n.to_string() })
+            }),
+            ColumnReader::Int32ColumnReader(reader) => next(reader, descriptor, rows, |n| {
+                Some(if is_unsigned { (n as u32).to_string() } else { n.to_string() })
+            }),
+            ColumnReader::DoubleColumnReader(reader) => {
+                next(reader, descriptor, rows, |number| Some(number.to_string()))
             }
-            ColumnReader::Int32ColumnReader(reader) => {
-                next(reader, of, rows, |n| Some(if is_unsigned { (n as u32).to_string() } else { n.to_string() }))
+            ColumnReader::FloatColumnReader(reader) => {
+                next(reader, descriptor, rows, |number| Some(number.to_string()))
             }
-            ColumnReader::DoubleColumnReader(reader) => next(reader, of, rows, |number| Some(number.to_string())),
-            ColumnReader::FloatColumnReader(reader) => next(reader, of, rows, |number| Some(number.to_string())),
-            ColumnReader::BoolColumnReader(reader) => next(reader, of, rows, |value| Some(value.to_string())),
+            ColumnReader::BoolColumnReader(reader) => next(reader, descriptor, rows, |value| Some(value.to_string())),
             _ => Ok(vec![None; rows]),
         }
     }
 
     /// Reads the next values as numbers.
     pub fn numbers(&mut self, rows: usize) -> Decoded<Vec<Option<f64>>> {
-        let Some((reader, of)) = &mut self.0 else { return Ok(vec![None; rows]) };
+        let Some((reader, descriptor)) = &mut self.0 else { return Ok(vec![None; rows]) };
         match reader {
-            ColumnReader::DoubleColumnReader(reader) => next(reader, of, rows, Some),
-            ColumnReader::FloatColumnReader(reader) => next(reader, of, rows, |number| Some(number.into())),
-            ColumnReader::Int64ColumnReader(reader) => next(reader, of, rows, |number| Some(number as f64)),
-            ColumnReader::Int32ColumnReader(reader) => next(reader, of, rows, |number| Some(number.into())),
+            ColumnReader::DoubleColumnReader(reader) => next(reader, descriptor, rows, Some),
+            ColumnReader::FloatColumnReader(reader) => next(reader, descriptor, rows, |number| Some(number.into())),
+            ColumnReader::Int64ColumnReader(reader) => next(reader, descriptor, rows, |number| Some(number as f64)),
+            ColumnReader::Int32ColumnReader(reader) => next(reader, descriptor, rows, |number| Some(number.into())),
             _ => Ok(vec![None; rows]),
         }
     }
@@ -134,12 +138,12 @@ impl GroupColumn {
     /// Reads the next values as times, in seconds since 1970. An absent value is `None`; a value
     /// that cannot be parsed is `Some(None)`.
     pub fn times(&mut self, rows: usize) -> Decoded<Vec<Option<Option<i64>>>> {
-        let Some((reader, of)) = &mut self.0 else { return Ok(vec![None; rows]) };
-        let logical = of.logical_type_ref();
+        let Some((reader, descriptor)) = &mut self.0 else { return Ok(vec![None; rows]) };
+        let logical = descriptor.logical_type_ref();
         match reader {
-            ColumnReader::ByteArrayColumnReader(reader) => {
-                next(reader, of, rows, |text| Some(std::str::from_utf8(text.data()).ok().and_then(fetch_time::parse)))
-            }
+            ColumnReader::ByteArrayColumnReader(reader) => next(reader, descriptor, rows, |text| {
+                Some(std::str::from_utf8(text.data()).ok().and_then(fetch_time::parse))
+            }),
             ColumnReader::Int64ColumnReader(reader) => {
                 let ticks = match logical {
                     Some(LogicalType::Timestamp(timestamp)) => Some(match timestamp.unit {
@@ -149,15 +153,17 @@ impl GroupColumn {
                     }),
                     _ => None,
                 };
-                next(reader, of, rows, |number| {
+                next(reader, descriptor, rows, |number| {
                     Some(Some(ticks.map_or_else(|| fetch_time::of_number(number), |ticks| number.div_euclid(ticks))))
                 })
             }
             ColumnReader::Int32ColumnReader(reader) => {
                 let unit = if matches!(logical, Some(LogicalType::Date)) { 86_400 } else { 1 };
-                next(reader, of, rows, |number| Some(Some(i64::from(number) * unit)))
+                next(reader, descriptor, rows, |number| Some(Some(i64::from(number) * unit)))
             }
-            ColumnReader::Int96ColumnReader(reader) => next(reader, of, rows, |value| Some(Some(value.to_seconds()))),
+            ColumnReader::Int96ColumnReader(reader) => {
+                next(reader, descriptor, rows, |value| Some(Some(value.to_seconds())))
+            }
             _ => Ok(vec![None; rows]),
         }
     }

@@ -255,7 +255,7 @@ mod tests {
     fn files_that_only_begin_like_parquet_are_rejected() {
         let mut huge =
             [b"PAR1".to_vec(), vec![0; 100], 0xffff_fff0u32.to_le_bytes().to_vec(), b"PAR1".to_vec()].concat();
-        for (what, bytes) in [
+        for (case, bytes) in [
             ("140 no footer", [b"PAR1".to_vec(), vec![0; 500]].concat()),
             ("141 huge footer length", huge.clone()),
             ("142 empty", Vec::new()),
@@ -267,8 +267,8 @@ mod tests {
             ),
         ] {
             let error = open(bytes).err().unwrap();
-            assert_eq!(error.exit_code(), 3, "{what}");
-            assert!(error.to_string().contains("bad_parquet"), "{what}: {error}");
+            assert_eq!(error.exit_code(), 3, "{case}");
+            assert!(error.to_string().contains("bad_parquet"), "{case}: {error}");
         }
         // A footer length that fits into the file, but exceeds the limit of the reader.
         huge.splice(4..4, std::iter::repeat_n(0, 70 << 20));
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn a_missing_column_or_another_type_is_named_at_open() {
         let url = || texts("http://a/", 0..1);
-        for (what, schema, columns, words) in [
+        for (case, schema, columns, words) in [
             ("145 no url", "required binary text (UTF8);", vec![url()], &["no column url or uri", "it has text"][..]),
             ("145 no body", "required binary url (UTF8);", vec![url()], &["no column html or text or content"]),
             (
@@ -313,9 +313,9 @@ mod tests {
             ),
         ] {
             let error = open(parquet(schema, &[columns])).err().unwrap();
-            assert_eq!(error.exit_code(), 3, "{what}");
+            assert_eq!(error.exit_code(), 3, "{case}");
             for word in words {
-                assert!(error.to_string().contains(word), "{what}: {error}");
+                assert!(error.to_string().contains(word), "{case}: {error}");
             }
         }
         let nested_schema = "required binary url (UTF8); required group text { required binary x (UTF8); }";
@@ -403,13 +403,13 @@ mod tests {
         let bytes = three_groups();
         let metadata = open(bytes.clone()).unwrap();
         let group = metadata.file.reader.metadata().row_group(1).column(1).byte_range();
-        for (what, spoil) in [("zeros", 0u8), ("ones", 0xff), ("page header", 0x15)] {
+        for (case, spoil) in [("zeros", 0u8), ("ones", 0xff), ("page header", 0x15)] {
             let mut bytes = bytes.clone();
             bytes[group.0 as usize..(group.0 + group.1) as usize].fill(spoil);
             let results = read(&open(bytes).unwrap(), 0..3);
             let bad: Vec<_> = results.iter().filter_map(refused).collect();
-            assert_eq!(bad, [(100, Reason::BadParquet)], "{what}");
-            assert_eq!(results.len(), 102, "{what}");
+            assert_eq!(bad, [(100, Reason::BadParquet)], "{case}");
+            assert_eq!(results.len(), 102, "{case}");
         }
     }
 

@@ -114,7 +114,7 @@ mod tests {
         let log = r#"{"timestamp":"2026-01-01T00:00:00Z","logLevel":"info","message":"x"}"#;
         let page_list = "{\"format\":\"json-pages-1.0\",\"id\":\"pages\"}\n{\"id\":\"1\",\"url\":\"http://a/\"}\n";
         let long = format!("{{\"x\":\"{}", "x".repeat(2 * HEAD));
-        for (what, name, content, is_crawl) in [
+        for (case, name, content, is_crawl) in [
             ("WARC", "a.warc", "WARC/1.0\r\nWARC-Type: warcinfo\r\n", Some(true)),
             ("a WARC being written", "a.warc.gz.open", "WARC/1.0\r\nWARC-Type: warcinfo\r\n", Some(false)),
             ("a failed download", "a.warc.gz", "<html>404</html>", None),
@@ -138,7 +138,7 @@ mod tests {
             ("nothing", "a.log", "", Some(true)),
         ] {
             let recognised = recognise_found(&Bytes(content.as_bytes().to_vec()), name, &Job::default().input.fields);
-            assert_eq!(recognised.ok().map(|kind| kind.is_ok()), is_crawl, "{what}");
+            assert_eq!(recognised.ok().map(|kind| kind.is_ok()), is_crawl, "{case}");
         }
     }
 }

@@ -221,12 +221,12 @@ mod tests {
 
     #[test]
     fn xhtml_is_recognised_by_its_namespace() {
-        let of = |page: &'static str| declared_xhtml(page.as_bytes()).map(|root| root.prefix);
+        let prefix_of = |page: &'static str| declared_xhtml(page.as_bytes()).map(|root| root.prefix);
         let declaration = "<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'>";
-        assert_eq!(of(declaration), Some(&b""[..]));
-        assert_eq!(of("<?xml version='1.0'?><h:html xmlns:h='http://www.w3.org/1999/xhtml'>"), Some(&b"h"[..]));
-        assert_eq!(of("<?xml version='1.0'?><html>"), None);
-        assert_eq!(of("<html xmlns='http://www.w3.org/1999/xhtml'>"), None);
+        assert_eq!(prefix_of(declaration), Some(&b""[..]));
+        assert_eq!(prefix_of("<?xml version='1.0'?><h:html xmlns:h='http://www.w3.org/1999/xhtml'>"), Some(&b"h"[..]));
+        assert_eq!(prefix_of("<?xml version='1.0'?><html>"), None);
+        assert_eq!(prefix_of("<html xmlns='http://www.w3.org/1999/xhtml'>"), None);
         assert!(html_root(b"<html>").is_some() && html_root(b"<rss>").is_none());
     }
 

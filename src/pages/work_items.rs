@@ -219,9 +219,9 @@ impl WorkList {
         files_found.sort_by(|x, y| x.name.cmp(&y.name));
         for InspectedInput { name, source, units, units_a_piece, bytes } in files_found {
             let piece = units_a_piece.unwrap_or(shard_bytes);
-            let of =
+            let bytes_of =
                 |piece: &Range<u64>| (bytes as u128 * u128::from(piece.end - piece.start) / u128::from(units)) as u64;
-            work.add(name, source, units, piece, of);
+            work.add(name, source, units, piece, bytes_of);
         }
         work.side_files.check_against(&inputs)?;
         for url in synthetic {

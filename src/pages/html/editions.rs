@@ -123,16 +123,16 @@ mod tests {
     #[test]
     fn editions_are_in_other_languages_than_the_page() {
         let [de, en, fr] = ["de", "en-US", "fr"].map(|tag| primary(tag).unwrap());
-        let of = |rows: &[(Primary, DocId)], root| {
+        let other_editions = |rows: &[(Primary, DocId)], root| {
             let mut editions = Editions::default();
             editions.begin(rows.iter().copied());
             editions.in_other_languages(1, root).to_vec()
         };
-        assert_eq!(of(&[(fr, 5), (en, 1), (de, 4), (en, 3), (de, 4)], Some(fr)), [4, 5]);
-        assert_eq!(of(&[(fr, 5), (de, 4)], Some(de)), [5]);
-        assert!(of(&[(fr, 5), (de, 4)], None).is_empty());
+        assert_eq!(other_editions(&[(fr, 5), (en, 1), (de, 4), (en, 3), (de, 4)], Some(fr)), [4, 5]);
+        assert_eq!(other_editions(&[(fr, 5), (de, 4)], Some(de)), [5]);
+        assert!(other_editions(&[(fr, 5), (de, 4)], None).is_empty());
         // The page lists its own URL under two languages, or another URL under its language.
-        assert!(of(&[(en, 1), (fr, 1), (de, 4)], Some(en)).is_empty());
-        assert_eq!(of(&[(en, 1), (fr, 5), (en, 5), (de, 4)], None), [4]);
+        assert!(other_editions(&[(en, 1), (fr, 1), (de, 4)], Some(en)).is_empty());
+        assert_eq!(other_editions(&[(en, 1), (fr, 5), (en, 5), (de, 4)], None), [4]);
     }
 }

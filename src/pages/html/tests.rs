@@ -217,10 +217,10 @@ fn seconds(html: &str) -> f64 {
 
 /// Checks that a page of 8 times the size takes about 8 times as long. Quadratic time would take 64
 /// times as long. A busy machine gets more tries.
-fn assert_linear(what: &str, page: impl Fn(usize) -> String) {
+fn assert_linear(case: &str, page: impl Fn(usize) -> String) {
     let (short_page, long) = (page(1), page(8));
     let ratios = std::iter::repeat_with(|| seconds(&long) / seconds(&short_page));
-    assert!(ratios.take(20).any(|ratio| ratio < 24.0), "{what:?}");
+    assert!(ratios.take(20).any(|ratio| ratio < 24.0), "{case:?}");
 }
 
 #[test]

@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn character_data_is_text_and_cdata_without_comments() {
-        let of = |text: &str| {
+        let text_of = |text: &str| {
             let mut pieces = String::new();
             character_data(text, |piece, is_verbatim| {
                 let marks = if is_verbatim { ['[', ']'] } else { ['(', ')'] };
@@ -115,8 +115,8 @@ mod tests {
             });
             pieces.replace("()", "")
         };
-        assert_eq!(of("a &amp; <![CDATA[b & <c>]]> d"), "(a &amp; )[b & <c>]( d)");
-        assert_eq!(of("a<!-- <![CDATA[ -->b<![CDATA[]]>"), "(a)(b)[]");
-        assert_eq!(of("a<![CDATA[b < c"), "(a<![CDATA[b < c)");
+        assert_eq!(text_of("a &amp; <![CDATA[b & <c>]]> d"), "(a &amp; )[b & <c>]( d)");
+        assert_eq!(text_of("a<!-- <![CDATA[ -->b<![CDATA[]]>"), "(a)(b)[]");
+        assert_eq!(text_of("a<![CDATA[b < c"), "(a<![CDATA[b < c)");
     }
 }

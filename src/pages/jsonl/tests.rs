@@ -82,18 +82,18 @@ fn invalid_line_loses_at_most_itself() {
         ("a number out of range", b"{\"url\":\"http://x/\",\"text\":\"t\",\"n\":1e999}", Some(Reason::BadJson)),
         ("a bare mark", b"\xef\xbb\xbf", None),
     ];
-    for (what, odd, reason) in cases {
+    for (case, odd, reason) in cases {
         let leading_lines = format!("{}\n{}\n", good_line(0), good_line(1));
         let file =
             [leading_lines.as_bytes(), odd, b"\n", good_line(2).as_bytes(), b"\n", good_line(3).as_bytes(), b"\n"]
                 .concat();
         let results = read_all_lines(&file);
-        assert_eq!(pages(&results), 4, "{what}");
+        assert_eq!(pages(&results), 4, "{case}");
         let expected: Vec<_> = reason.map(|reason| (leading_lines.len() as u64, reason)).into_iter().collect();
-        assert_eq!(reasons(&results), expected, "{what}");
+        assert_eq!(reasons(&results), expected, "{case}");
         for result in &results {
             if let ReadResult::Refused(refused) = result {
-                assert!(!refused.detail.contains("secret"), "{what}: {}", refused.detail);
+                assert!(!refused.detail.contains("secret"), "{case}: {}", refused.detail);
             }
         }
     }

@@ -304,9 +304,9 @@ mod tests {
 
     #[test]
     fn words_have_no_parameters_quotes_or_capitals() {
-        let of = |value| words(value).collect::<Vec<String>>();
-        assert_eq!(of("GZip;q=1.0, \"br\",, Identity,chunked "), ["gzip", "br", "chunked"]);
-        assert_eq!(of(""), [""; 0]);
+        let words_of = |value| words(value).collect::<Vec<String>>();
+        assert_eq!(words_of("GZip;q=1.0, \"br\",, Identity,chunked "), ["gzip", "br", "chunked"]);
+        assert_eq!(words_of(""), [""; 0]);
     }
 
     #[test]

@@ -63,8 +63,8 @@ pub(super) fn no_text_declared(media: &str) -> Option<Refusal> {
     (!media.is_empty() && form_of_media(media).is_none()).then(|| not_text(media))
 }
 
-fn not_text(what: &str) -> Refusal {
-    (Reason::NotText, what.chars().take(80).collect())
+fn not_text(media_type: &str) -> Refusal {
+    (Reason::NotText, media_type.chars().take(80).collect())
 }
 
 /// True if a media type leaves the decision to the bytes, or to the type that the crawler

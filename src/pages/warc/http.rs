@@ -238,30 +238,36 @@ mod tests {
 
     #[test]
     fn the_canonical_link_is_the_first_with_that_relation() {
-        let of = |fields: &str| {
+        let canonical_of = |fields: &str| {
             let message = format!("HTTP/1.1 200 OK\r\n{fields}\r\n<p>");
             parse(message.as_bytes(), &RecordLimits::default()).unwrap().canonical
         };
-        assert_eq!(of("Link: <http://a/b>; rel=\"canonical\"\r\n").as_deref(), Some("http://a/b"));
-        assert_eq!(of("link: </s.css>; rel=preload; as=style, </b,c>;REL=Canonical\r\n").as_deref(), Some("/b,c"));
-        assert_eq!(of("Link: <x>; title=\"a, b; rel=canonical\"; rel=next, <y>; rel='x'\r\n"), None);
-        assert_eq!(of("Link: <x>; rel=\"alternate canonical\"\r\nLink: <y>; rel=canonical\r\n").as_deref(), Some("x"));
-        assert_eq!(of("Link: <>; rel=canonical\r\nLink: <x; rel=canonical\r\n"), None);
+        assert_eq!(canonical_of("Link: <http://a/b>; rel=\"canonical\"\r\n").as_deref(), Some("http://a/b"));
+        assert_eq!(
+            canonical_of("link: </s.css>; rel=preload; as=style, </b,c>;REL=Canonical\r\n").as_deref(),
+            Some("/b,c")
+        );
+        assert_eq!(canonical_of("Link: <x>; title=\"a, b; rel=canonical\"; rel=next, <y>; rel='x'\r\n"), None);
+        assert_eq!(
+            canonical_of("Link: <x>; rel=\"alternate canonical\"\r\nLink: <y>; rel=canonical\r\n").as_deref(),
+            Some("x")
+        );
+        assert_eq!(canonical_of("Link: <>; rel=canonical\r\nLink: <x; rel=canonical\r\n"), None);
     }
 
     #[test]
     fn editions_are_alternates_with_a_language() {
-        let of = |fields: &str| {
+        let editions_of = |fields: &str| {
             let message = format!("HTTP/1.1 200 OK\r\n{fields}\r\n<p>");
             let editions = parse(message.as_bytes(), &RecordLimits::default()).unwrap().editions;
             editions.into_iter().map(|(language, target)| format!("{language} {target}")).collect::<Vec<_>>()
         };
         let two_links =
             "Link: </de>; rel=alternate; hreflang=de, </a>; rel=\"alternate\"; HrefLang=\"fr-CA\"; hreflang=fr\r\n";
-        assert_eq!(of(two_links), ["de /de", "fr-CA /a", "fr /a"]);
-        assert_eq!(of("Link: <x>; rel=canonical\r\nlink: <y>; rel='alternate'; hreflang=de\r\n"), [""; 0]);
+        assert_eq!(editions_of(two_links), ["de /de", "fr-CA /a", "fr /a"]);
+        assert_eq!(editions_of("Link: <x>; rel=canonical\r\nlink: <y>; rel='alternate'; hreflang=de\r\n"), [""; 0]);
         assert_eq!(
-            of("Link: <x>; rel=alternate; type=\"a/b\", <y>; hreflang=de, <>; rel=alternate; hreflang=de\r\n"),
+            editions_of("Link: <x>; rel=alternate; type=\"a/b\", <y>; hreflang=de, <>; rel=alternate; hreflang=de\r\n"),
             [""; 0]
         );
     }

@@ -209,7 +209,7 @@ mod tests {
             encoder.finish().unwrap()
         };
         let head = parse(format!("WARC/1.0\r\nContent-Length: 1\r\n{RESPONSE}\r\n").as_bytes());
-        let of = |fields: &str, body: &[u8]| {
+        let form_of = |fields: &str, body: &[u8]| {
             let http = [format!("HTTP/1.1 200 OK\r\n{fields}\r\n").as_bytes(), body].concat();
             page(&head, &http, None, &InputSettings::default())
                 .map(|page| (page.form, page.body))
@@ -220,14 +220,14 @@ mod tests {
         for encoding in ["", "Content-Encoding: gzip\r\n", "Content-Encoding: x-gzip\r\n"] {
             let typed = |media: &str| format!("Content-Type: {media}\r\n{encoding}");
             assert_eq!(
-                of(&typed("application/postscript"), &gzip(ps)),
+                form_of(&typed("application/postscript"), &gzip(ps)),
                 document(PageForm::PostScript, ps),
                 "{encoding}"
             );
-            assert_eq!(of(&typed("application/pdf"), &gzip(pdf)), document(PageForm::Pdf, pdf), "{encoding}");
+            assert_eq!(form_of(&typed("application/pdf"), &gzip(pdf)), document(PageForm::Pdf, pdf), "{encoding}");
             for media in ["application/x-gzip", "application/gzip", "application/octet-stream"] {
-                assert_eq!(of(&typed(media), &gzip(ps)), document(PageForm::PostScript, ps), "{media} {encoding}");
-                assert_eq!(of(&typed(media), &gzip("a program")), Err(Reason::NotText), "{media} {encoding}");
+                assert_eq!(form_of(&typed(media), &gzip(ps)), document(PageForm::PostScript, ps), "{media} {encoding}");
+                assert_eq!(form_of(&typed(media), &gzip("a program")), Err(Reason::NotText), "{media} {encoding}");
             }
         }
         // The server compresses a file that is already compressed.
@@ -237,14 +237,14 @@ mod tests {
             encoder.finish().unwrap()
         };
         let fields = "Content-Type: application/postscript\r\nContent-Encoding: gzip\r\n";
-        assert_eq!(of(fields, &twice_packed), document(PageForm::PostScript, ps));
+        assert_eq!(form_of(fields, &twice_packed), document(PageForm::PostScript, ps));
         // The decoded part of a truncated file is kept, as with any other encoding.
         let truncated = &gzip(&ps.repeat(50))[..40];
         assert!(
-            of("Content-Type: application/postscript\r\n", truncated)
+            form_of("Content-Type: application/postscript\r\n", truncated)
                 .is_ok_and(|(form, _)| form == PageForm::PostScript)
         );
-        assert_eq!(of("Content-Type: text/html\r\n", &gzip(ps)), Err(Reason::NotText));
+        assert_eq!(form_of("Content-Type: text/html\r\n", &gzip(ps)), Err(Reason::NotText));
         let resource = "WARC-Type: resource\r\nWARC-Target-URI: http://a/p.ps.gz\r\nContent-Type: application/x-gzip";
         let resource = parse(format!("WARC/1.0\r\nContent-Length: 1\r\n{resource}\r\n\r\n").as_bytes());
         assert_eq!(page(&resource, &gzip(ps), None, &InputSettings::default()).unwrap().body, ps.as_bytes());
@@ -270,12 +270,12 @@ mod tests {
 
     #[test]
     fn identified_type_replaces_a_missing_server_type() {
-        let of = |identified: &str, form_of: &str| {
+        let form_of_types = |identified: &str, form_of: &str| {
             let fields = format!("{RESPONSE}WARC-Identified-Payload-Type: {identified}\r\n");
             page_of_fields(&fields, &format!("HTTP/1.1 200 OK\r\n{form_of}\r\nx"), None).map(|page| page.form)
         };
-        assert_eq!(of("text/html", ""), Ok(PageForm::Html));
-        assert_eq!(of("image/png", "Content-Type: text/html\r\n"), Err(Reason::NotText));
+        assert_eq!(form_of_types("text/html", ""), Ok(PageForm::Html));
+        assert_eq!(form_of_types("image/png", "Content-Type: text/html\r\n"), Err(Reason::NotText));
         let resource =
             "WARC-Type: resource\r\nWARC-Target-URI: http://a/\r\nContent-Type: application/octet-stream\r\n";
         let identified = format!("{resource}WARC-Identified-Payload-Type: text/html\r\n");
@@ -285,15 +285,18 @@ mod tests {
 
     #[test]
     fn a_response_without_an_http_head_is_a_page_if_its_type_is_that_of_one() {
-        let of = |media: &str, payload: &str| {
+        let page_of = |media: &str, payload: &str| {
             let fields = format!("WARC-Type: response\r\nWARC-Target-URI: http://a/\r\nContent-Type: {media}\r\n");
             page_of_fields(&fields, payload, None).map(|page| (page.form, page.body))
         };
-        assert_eq!(of("text/html; charset=utf-8", "\n<p>x"), Ok((PageForm::Html, b"\n<p>x".to_vec())));
-        assert_eq!(of("text/html", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nx").unwrap().0, PageForm::Text);
-        assert_eq!(of("application/http", "<p>x"), Err(Reason::BadHttpStatus));
-        assert_eq!(of("", "<p>x"), Err(Reason::BadHttpStatus));
-        assert_eq!(of("image/png", "x"), Err(Reason::BadHttpStatus));
+        assert_eq!(page_of("text/html; charset=utf-8", "\n<p>x"), Ok((PageForm::Html, b"\n<p>x".to_vec())));
+        assert_eq!(
+            page_of("text/html", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nx").unwrap().0,
+            PageForm::Text
+        );
+        assert_eq!(page_of("application/http", "<p>x"), Err(Reason::BadHttpStatus));
+        assert_eq!(page_of("", "<p>x"), Err(Reason::BadHttpStatus));
+        assert_eq!(page_of("image/png", "x"), Err(Reason::BadHttpStatus));
     }
 
     #[test]

@@ -307,11 +307,11 @@ impl<'f> StoredRecords<'f> {
 
 /// Returns the values of a field in a head of WARC or HTTP, in order, without line folds.
 pub fn values(head: &[u8], name: &str) -> Vec<String> {
-    let of = |line| match line {
+    let field_value = |line| match line {
         Line::Field(field_name, value) if field_name.eq_ignore_ascii_case(name.as_bytes()) => Some(text(&value)),
         _ => None,
     };
-    lines(head).filter_map(of).collect()
+    lines(head).filter_map(field_value).collect()
 }
 
 #[cfg(test)]
@@ -402,7 +402,7 @@ mod tests {
             (gzip(&record(HTTP)), gzip(&record("0123456789 is not what this ends with")));
         let mut corrupt = complete.clone();
         *corrupt.last_mut().unwrap() ^= 1;
-        for (what, bytes) in [
+        for (case, bytes) in [
             ("a member that is cut", truncated_member[..truncated_member.len() - 9].to_vec()),
             ("a wrong checksum", corrupt),
             ("two records in a member", gzip(&[record(HTTP), record(HTTP)].concat())),
@@ -412,11 +412,11 @@ mod tests {
             ("something else", gzip(b"hello")),
         ] {
             let entries = visit_all(&[&complete[..], &bytes, &complete].concat());
-            assert_eq!(entries, [HTTP, &format!("other {}", bytes.len()), HTTP], "{what}");
+            assert_eq!(entries, [HTTP, &format!("other {}", bytes.len()), HTTP], "{case}");
             assert_eq!(
                 visit_all(&[&complete[..], &bytes].concat()),
                 [HTTP, &format!("other {}", bytes.len())],
-                "{what}"
+                "{case}"
             );
         }
         let short_record = b"WARC/1.1\r\nWARC-Type: response\r\nContent-Length: 2\r\n\r\nabc\r\n\r\n";

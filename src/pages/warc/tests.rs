@@ -394,10 +394,10 @@ fn outline(results: &[ReadResult]) -> (Vec<&str>, Vec<(Reason, u64)>) {
 }
 
 /// Reads a file as a whole, in ranges, and each record again by its place.
-fn read_in_all_ways(bytes: &[u8], what: &str) -> Vec<ReadResult> {
+fn read_in_all_ways(bytes: &[u8], case: &str) -> Vec<ReadResult> {
     let results = read_whole(bytes, &RecordLimits::default(), BLOCK_BYTES);
     for range_bytes in [1, 7, 100, 5000] {
-        assert_eq!(read_by_ranges(bytes, &RecordLimits::default(), 512, range_bytes), results, "{what}, {range_bytes}");
+        assert_eq!(read_by_ranges(bytes, &RecordLimits::default(), 512, range_bytes), results, "{case}, {range_bytes}");
     }
     for result in results.iter().filter(|one| matches!(one, ReadResult::Page(_))) {
         let (place, mut reread) = (offset(result), Vec::new());
@@ -407,7 +407,7 @@ fn read_in_all_ways(bytes: &[u8], what: &str) -> Vec<ReadResult> {
         };
         read_again(&Bytes(bytes.to_vec()), place..place + 1, &settings_within(&RecordLimits::default()), &mut sink)
             .unwrap();
-        assert!(reread.contains(result), "{what}: {place} holds {reread:?}");
+        assert!(reread.contains(result), "{case}: {place} holds {reread:?}");
     }
     results
 }
@@ -422,7 +422,7 @@ fn members_may_begin_and_end_anywhere_between_plain_records() {
         let pack =
             |pieces: &mut dyn Iterator<Item = &[u8]>| pieces.flat_map(|piece| packing.pack(piece)).collect::<Vec<u8>>();
         let (first, rest) = (pages[..2].concat(), pages[2..].concat());
-        for (what, bytes) in [
+        for (case, bytes) in [
             ("blocks", pack(&mut records.chunks(700))),
             ("blocks that end a record at times", pack(&mut records.chunks(pages[0].len()))),
             ("small blocks", pack(&mut records.chunks(3))),
@@ -441,8 +441,8 @@ fn members_may_begin_and_end_anywhere_between_plain_records() {
             ),
             ("one member", packing.pack(&records)),
         ] {
-            let results = read_in_all_ways(&bytes, what);
-            assert_eq!(outline(&results), (vec!["0", "1", "2", "3", "4", "5"], vec![]), "{what} {packing:?}");
+            let results = read_in_all_ways(&bytes, case);
+            assert_eq!(outline(&results), (vec!["0", "1", "2", "3", "4", "5"], vec![]), "{case} {packing:?}");
         }
     }
 }
