@@ -88,14 +88,16 @@ pub(super) fn changes<'t>(
     mut is_standing: impl FnMut(usize) -> bool,
     output: &mut Vec<AvoidChange<'t>>,
 ) {
-    let of = |list: &AvoidColumns<'t>, row: usize| (&list.keep_urls[row], &list.why[row]);
+    let entry = |list: &AvoidColumns<'t>, row: usize| (&list.keep_urls[row], &list.why[row]);
     for side in merge(old.doc_ids, new.doc_ids) {
         let (what, list, row, old_state, new_state) = match side {
             MergeSide::Old(i) if is_standing(i) => continue,
-            MergeSide::Old(i) => ("removed", old, i, of(old, i), Default::default()),
-            MergeSide::New(j) => ("added", new, j, Default::default(), of(new, j)),
-            MergeSide::Both(i, j) if old.keep[i] != new.keep[j] => ("keep_changed", new, j, of(old, i), of(new, j)),
-            MergeSide::Both(i, j) if old.why[i] != new.why[j] => ("why_changed", new, j, of(old, i), of(new, j)),
+            MergeSide::Old(i) => ("removed", old, i, entry(old, i), Default::default()),
+            MergeSide::New(j) => ("added", new, j, Default::default(), entry(new, j)),
+            MergeSide::Both(i, j) if old.keep[i] != new.keep[j] => {
+                ("keep_changed", new, j, entry(old, i), entry(new, j))
+            }
+            MergeSide::Both(i, j) if old.why[i] != new.why[j] => ("why_changed", new, j, entry(old, i), entry(new, j)),
             MergeSide::Both(..) => continue,
         };
         let (doc_id, url) = (list.doc_ids[row], &list.urls[row]);

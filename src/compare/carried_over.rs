@@ -145,10 +145,10 @@ impl<'a> Fetched<'a> {
     /// True if the collection was skipped: at least half of its pages that are not on the list were
     /// fetched, and it lives. All other fetched pages are probes.
     fn is_skipped(&self, collection: u32) -> bool {
-        let of = self.of(collection);
-        let open = of.size.saturating_sub(of.skipped);
+        let collection_facts = self.of(collection);
+        let open = collection_facts.size.saturating_sub(collection_facts.skipped);
         self.may_be_skipped(collection)
-            && 2 * self.missing(collection).saturating_sub(of.skipped) <= open
+            && 2 * self.missing(collection).saturating_sub(collection_facts.skipped) <= open
             && self.lives(collection)
     }
 
@@ -216,15 +216,16 @@ fn drop_probed(
 ) {
     let is_probed = |collection: u32| {
         let pages = crawl.members_of(collection);
-        let mut of: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut cluster_counts: BTreeMap<u32, u32> = BTreeMap::new();
         pages
             .iter()
             .filter_map(|page| known_pages.get(&page.doc_id))
-            .for_each(|&before| *of.entry(before).or_default() += 1);
-        let is_whole = of.iter().any(|(&before, &count)| 10 * count >= 9 * last.collections[before as usize].size);
+            .for_each(|&before| *cluster_counts.entry(before).or_default() += 1);
+        let is_whole =
+            cluster_counts.iter().any(|(&before, &count)| 10 * count >= 9 * last.collections[before as usize].size);
         let n_skipped: u32 =
-            of.iter().filter(|(before, _)| is_skipped[**before as usize]).map(|(_, count)| count).sum();
-        let total: u32 = of.values().sum();
+            cluster_counts.iter().filter(|(before, _)| is_skipped[**before as usize]).map(|(_, count)| count).sum();
+        let total: u32 = cluster_counts.values().sum();
         !is_whole && (2 * n_skipped as usize > pages.len() || total as usize == pages.len())
     };
     let is_unprobed: Vec<bool> = (0..crawl.collections.len() as u32).map(|at| !is_probed(at)).collect();

@@ -96,7 +96,7 @@ impl ChangeCounts {
 /// Returns [`Error::Invariant`] if pages are lost or counted twice, and any error of the tables and
 /// of the disk.
 pub(super) fn changes(
-    of: &ComparableResults,
+    results: &ComparableResults,
     page_moves: &PageMoves,
     notes: &Notes,
     (seen_urls, numbers): (&SeenUrls, &HashKeyMap<u32>),
@@ -104,13 +104,13 @@ pub(super) fn changes(
     avoid_list: Option<&AvoidListInForce>,
     writer: &mut ResultWriter,
 ) -> Result<(ChangeCounts, Vec<SitePages>)> {
-    let judge = Judge { of, page_moves, notes, seen_urls, numbers, texts, avoid_list };
+    let judge = Judge { of: results, page_moves, notes, seen_urls, numbers, texts, avoid_list };
     let ordered_writer = Mutex::new(InOrder { next: 0, waiting_tables: BTreeMap::new(), writer });
     let in_order = || ordered_writer.lock().expect("nothing panics while it holds this");
     // Threads finish ranges out of order. Encoding runs outside of the lock, so that a thread
     // blocks others only while it queues tables.
     let new_share = || (ChangeCounts::default(), vec![SitePages::default(); numbers.len()]);
-    let shares = threads::for_each(of.workers, of.ranges.count(), new_share, |(counts, sites), range| {
+    let shares = threads::for_each(results.workers, results.ranges.count(), new_share, |(counts, sites), range| {
         let judged_range = judge.range(range, sites)?;
         counts.add(judged_range.counts);
         let mut work = in_order().add(range, judged_range.tables)?;
@@ -130,7 +130,7 @@ pub(super) fn changes(
     // Each page must be classified exactly once, and a move has two ends: cheap checks against a
     // wrong merge.
     for (side, pages) in [counts.pages(PageChange::is_old), counts.pages(PageChange::is_new)].into_iter().enumerate() {
-        let n_rows = of.pages[side].rows();
+        let n_rows = results.pages[side].rows();
         if pages != n_rows {
             let crawl = ["old", "new"][side];
             return Err(Error::Invariant(format!("{pages} of {n_rows} pages of the {crawl} crawl have an outcome")));
@@ -185,16 +185,16 @@ struct Judged {
 
 impl Judge<'_> {
     fn range(&self, range: usize, sites: &mut [SitePages]) -> Result<Judged> {
-        let (of, settings) = (self.of, &self.of.recrawl);
-        let tables = of.pages(range)?;
+        let (results, settings) = (self.of, &self.of.recrawl);
+        let tables = results.pages(range)?;
         let [old, new] = [PageColumns::from_table(&tables[0])?, PageColumns::from_table(&tables[1])?];
-        let [avoid_in_force, avoid] = of.avoid(range)?;
+        let [avoid_in_force, avoid] = results.avoid(range)?;
         let avoid = [AvoidColumns::from_table(&avoid_in_force)?, AvoidColumns::from_table(&avoid)?];
         let [mut avoided_before, mut is_avoided] = avoid.each_ref().map(AvoidColumns::has);
         let [moved_from, moved_to] = self.page_moves.take(range)?;
         let refused = self.seen_urls.take(range)?;
         let overlaps = self.texts.map_or(Ok(Vec::new()), |texts| texts.take(range))?;
-        let memory = of.past.as_ref().map(|past| past.page_memory(range, &old, &new, VERSIONS)).transpose()?;
+        let memory = results.past.as_ref().map(|past| past.page_memory(range, &old, &new, VERSIONS)).transpose()?;
         let PageMemory { reverted_texts, texts } = memory.unwrap_or_default();
         let (mut counts, mut rows, mut scratch) = (ChangeCounts::default(), Vec::new(), Vec::new());
         let mut changes = Vec::with_capacity(old.doc_ids.len() + new.doc_ids.len());
@@ -212,7 +212,7 @@ impl Judge<'_> {
                 MergeSide::Both(i, j) => {
                     let contents = [old.content(i), new.content(j)];
                     row.has_same_text = contents[0].same_text(&contents[1]);
-                    row.bits = contents[0].bits(&contents[1]).filter(|_| of.comparable.simhashes);
+                    row.bits = contents[0].bits(&contents[1]).filter(|_| results.comparable.simhashes);
                     row.overlap = find(&overlaps, doc_id, |one| one.0).map(|one| one.1);
                     row.put_note(0, &old.note(i));
                     row.put_note(1, &new.note(j));
@@ -257,15 +257,15 @@ impl Judge<'_> {
             }
         }
         let mut tables = vec![("pages_changed", table(&rows, settings))];
-        if of.has_avoid() {
-            let (old, new, former_list) = (&avoid[0], &avoid[1], of.stood(range)?);
+        if results.has_avoid() {
+            let (old, new, former_list) = (&avoid[0], &avoid[1], results.stood(range)?);
             let page = |page: DocId| find(&changes, page, |one| one.0).map(|one| one.1);
             // A page that stood next to the old list, and was not fetched for the new crawl either,
             // is a page of neither crawl. So it has no change, and only a record of its refusal
             // shows that it was fetched.
-            let is_unfetched = |of: DocId| match page(of) {
-                Some(_) => find(&unfetched, of, |one| *one).is_some(),
-                None => find(&refused, of, |one| one.0).is_none(),
+            let is_unfetched = |other_page: DocId| match page(other_page) {
+                Some(_) => find(&unfetched, other_page, |one| *one).is_some(),
+                None => find(&refused, other_page, |one| one.0).is_none(),
             };
             let mut list_changes: Vec<AvoidChange<'_>> = Vec::new();
             let mut stands_too = Vec::new();
@@ -284,7 +284,7 @@ impl Judge<'_> {
             tables.push(("avoid_changed", avoid::table(&list_changes)));
             tables.push((AVOID_STANDING, stood::pages(former_list, avoid_in_force.pick(&stands_too))?));
         }
-        if of.past.is_some() {
+        if results.past.is_some() {
             tables.push((past_texts::TEXTS_BEFORE, past_texts::table(&texts)));
         }
         Ok(Judged { tables, counts })
@@ -331,8 +331,8 @@ impl Row<'_> {
 }
 
 /// Finds the row of a key in rows that ascend by it.
-fn find<T>(rows: &[T], key: DocId, of: impl Fn(&T) -> DocId) -> Option<&T> {
-    rows.binary_search_by_key(&key, of).ok().map(|at| &rows[at])
+fn find<T>(rows: &[T], key: DocId, id_of: impl Fn(&T) -> DocId) -> Option<&T> {
+    rows.binary_search_by_key(&key, id_of).ok().map(|at| &rows[at])
 }
 
 fn table(rows: &[Row<'_>], settings: &Recrawl) -> Table {

@@ -247,13 +247,13 @@ impl Chronicle {
     /// Stores the lines of all versions whose crawl's pages are kept.
     fn note_lines<'a>(&mut self, facts: impl Iterator<Item = &'a Fact>) {
         for fact in facts {
-            let &Fact::Line { of, line } = fact else { continue };
-            let count = self.history.crawls()[&of.crawl].collections.len();
+            let &Fact::Line { of: version, line } = fact else { continue };
+            let count = self.history.crawls()[&version.crawl].collections.len();
             // No step reads the line of a forgotten version.
             if count == 0 {
                 continue;
             }
-            self.lines.entry(of.crawl).or_insert_with(|| vec![of; count])[of.collection as usize] = line;
+            self.lines.entry(version.crawl).or_insert_with(|| vec![version; count])[version.collection as usize] = line;
         }
     }
 
@@ -450,7 +450,7 @@ mod tests {
 
     #[test]
     fn diverging_mirror_has_drifted_once_and_lagging_mirror_has_not() {
-        let of = |n_shared, resemblance| Collection {
+        let collection_with = |n_shared, resemblance| Collection {
             lag: Some(Lag { crawls: 2, shared: n_shared, texts: 10 }),
             resemblance: Some(resemblance),
             size: 10,
@@ -458,14 +458,18 @@ mod tests {
             ..Collection::default()
         };
         // An old version, which hardly resembles the new one.
-        assert!(!has_drifted(&of(10, 900_000), &of(10, 300_000), 0.5));
-        assert!(has_drifted(&of(6, 900_000), &of(2, 800_000), 0.5));
-        assert!(!has_drifted(&of(2, 900_000), &of(1, 800_000), 0.5));
+        assert!(!has_drifted(&collection_with(10, 900_000), &collection_with(10, 300_000), 0.5));
+        assert!(has_drifted(&collection_with(6, 900_000), &collection_with(2, 800_000), 0.5));
+        assert!(!has_drifted(&collection_with(2, 900_000), &collection_with(1, 800_000), 0.5));
         // A collection that was not fetched has not drifted.
-        assert!(!has_drifted(&of(6, 900_000), &Collection { looked_at: 5, ..of(2, 800_000) }, 0.5));
+        assert!(!has_drifted(
+            &collection_with(6, 900_000),
+            &Collection { looked_at: 5, ..collection_with(2, 800_000) },
+            0.5
+        ));
         // Its name is on each page.
-        assert!(has_drifted(&of(0, 900_000), &of(0, 400_000), 0.5));
-        assert!(!has_drifted(&of(0, 400_000), &of(0, 300_000), 0.5));
+        assert!(has_drifted(&collection_with(0, 900_000), &collection_with(0, 400_000), 0.5));
+        assert!(!has_drifted(&collection_with(0, 400_000), &collection_with(0, 300_000), 0.5));
     }
 
     #[test]

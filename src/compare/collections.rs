@@ -172,9 +172,9 @@ pub fn crawl(run: &FinishedRun) -> Result<CrawlCollections> {
     scan(run, "avoid", &["doc_id", "resemblance"], &mut |part| {
         for (doc_id, resemblance) in part.u64("doc_id")?.iter().zip(part.f64("resemblance")?) {
             if let Ok(number) = members.binary_search_by_key(doc_id, |member| member.doc_id) {
-                let of = members[number].collection as usize;
-                collections[of].skipped += 1;
-                similarities[of] += (resemblance * MILLION as f64).round() as u64;
+                let collection = members[number].collection as usize;
+                collections[collection].skipped += 1;
+                similarities[collection] += (resemblance * MILLION as f64).round() as u64;
             }
         }
         Ok(())

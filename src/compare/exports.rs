@@ -38,15 +38,15 @@ const LISTS: [&str; 6] =
 /// Holds the lists in memory, and for one list at a time its old and new text and 8 bytes for each
 /// of its lines.
 pub(super) fn write(
-    of: &ComparableResults,
+    results: &ComparableResults,
     avoid_list: Option<&AvoidListInForce>,
     rules: &[RuleRow],
     writer: &mut ResultWriter,
 ) -> Result<Vec<(String, [u64; 2])>> {
-    let former_entries = of.stood.as_ref().map_or(&[][..], |stood| &stood.entries);
-    let standing_entries = avoid_list.map_or(Ok(StandingEntries::default()), |standing| standing.stands(of))?;
-    let new_entries = standing::entries(&of.new)?;
-    if of.has_avoid() {
+    let former_entries = results.stood.as_ref().map_or(&[][..], |stood| &stood.entries);
+    let standing_entries = avoid_list.map_or(Ok(StandingEntries::default()), |standing| standing.stands(results))?;
+    let new_entries = standing::entries(&results.new)?;
+    if results.has_avoid() {
         let new_entries: HashSet<(&str, bool)> =
             new_entries.iter().map(|entry| (entry.url.as_str(), entry.is_single)).collect();
         let is_listed = |entry: &&ListEntry| new_entries.contains(&(entry.url.as_str(), entry.is_single));
@@ -54,7 +54,7 @@ pub(super) fn write(
             standing_entries.entries.iter().filter(|entry| !is_listed(entry)).cloned().collect();
         writer.add(ENTRIES_STANDING, stood::entries(former_entries, &unlisted_entries))?;
     }
-    let list = in_force::list(of, new_entries, &standing_entries)?;
+    let list = in_force::list(results, new_entries, &standing_entries)?;
     let mut wide: Vec<WidePrefix> = list.wide().collect();
     wide.sort_unstable();
     let lines_stood = standing::lines_of(former_entries);
@@ -68,10 +68,10 @@ pub(super) fn write(
         writer.file(&format!("exports/{name}"), &text)?;
         // Without the crawler's list there is nothing to patch, and other exports are replaced as a
         // whole.
-        if of.list_is_lost || !LISTS.contains(&name) {
+        if results.list_is_lost || !LISTS.contains(&name) {
             return Ok(());
         }
-        let mut old_text = lines(&of.old, name)?.unwrap_or_default();
+        let mut old_text = lines(&results.old, name)?.unwrap_or_default();
         // The crawler's list also had the lines of the entries that stood next to the older list.
         old_text.extend(lines_stood[name].iter().flat_map(|line| [line.as_str(), "\n"]));
         let [added_lines, removed_lines] = [lines_without(&text, &old_text), lines_without(&old_text, &text)];

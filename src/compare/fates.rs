@@ -107,7 +107,7 @@ pub fn fate(
             (Fate::Lives, Some(old), Some(new))
         }
         Fact::Lives { new, old, .. } => (Fate::Moved, Some(old), Some(new)),
-        Fact::Missing { old, crawl: of, died: has_died } if of == crawl => {
+        Fact::Missing { old, crawl: fact_crawl, died: has_died } if fact_crawl == crawl => {
             (if has_died { Fate::Died } else { Fate::Missing }, Some(old), None)
         }
         Fact::Missing { .. } | Fact::Line { .. } => return None,
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(message(missing(4, true), kept_facts), Some(Fate::Alone));
         assert_eq!(message(missing(5, true), sizes(10, 0)), None);
         assert_eq!(message(Fact::Line { of: new, line: old }, sizes(0, 0)), None);
-        let elsewhen = Version { crawl: 5, ..new };
-        assert_eq!(message(Fact::Born { new: elsewhen }, sizes(0, 0)), None);
+        let other_version = Version { crawl: 5, ..new };
+        assert_eq!(message(Fact::Born { new: other_version }, sizes(0, 0)), None);
     }
 }

@@ -257,14 +257,14 @@ impl<'t> PageColumns<'t> {
 ///
 /// # Errors
 /// Returns any error of [`webtwin_results::ranges::RangedTable::read`] and of the disk.
-pub(super) fn gather(of: &ComparableResults) -> Result<FirstPass> {
+pub(super) fn gather(results: &ComparableResults) -> Result<FirstPass> {
     let next = AtomicU32::new(0);
-    let share = || Share::new(next.fetch_add(1, Ordering::Relaxed), &of.pool.part(of.workers as u64));
-    let shares = threads::for_each(of.workers, of.ranges.count(), share, |share, range| {
-        let tables = of.pages(range)?;
+    let share = || Share::new(next.fetch_add(1, Ordering::Relaxed), &results.pool.part(results.workers as u64));
+    let shares = threads::for_each(results.workers, results.ranges.count(), share, |share, range| {
+        let tables = results.pages(range)?;
         let [old, new] = [PageColumns::from_table(&tables[0])?, PageColumns::from_table(&tables[1])?];
         // A page that the crawler skipped has not moved, and is not new when it comes back.
-        let rows_in_force = if of.recrawl.obeys() { of.in_force(range)? } else { avoid::none() };
+        let rows_in_force = if results.recrawl.obeys() { results.in_force(range)? } else { avoid::none() };
         let mut is_avoided = AvoidColumns::from_table(&rows_in_force)?.has();
         for side in merge(old.doc_ids, new.doc_ids) {
             let (url, is_old, is_new) = match side {
@@ -283,8 +283,8 @@ pub(super) fn gather(of: &ComparableResults) -> Result<FirstPass> {
         for (number, pages) in [&old, &new].into_iter().enumerate() {
             for row in 0..pages.doc_ids.len() {
                 let PageContent { exact, body, .. } = pages.content(row);
-                for (of, hash) in [(TEXTS, exact), (BODIES, body)].into_iter().filter(|one| one.1 != 0) {
-                    share.hashes[of + number].push(bucket_of(hash, BUCKETS), hash)?;
+                for (hash_kind, hash) in [(TEXTS, exact), (BODIES, body)].into_iter().filter(|one| one.1 != 0) {
+                    share.hashes[hash_kind + number].push(bucket_of(hash, BUCKETS), hash)?;
                 }
             }
         }

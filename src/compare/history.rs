@@ -196,8 +196,9 @@ fn steps(numbers: &[u32], patience: u8) -> BTreeMap<(u32, u32), u8> {
 }
 
 /// Adds the rows of a crawl's collections to an edit.
-fn versions(edit: &mut RowEdit, crawl: u32, of: &CrawlCollections, times: i32) {
-    let versions = (0..of.forgotten + of.collections.len() as u32).map(|collection| Version { crawl, collection });
+fn versions(edit: &mut RowEdit, crawl: u32, collections: &CrawlCollections, times: i32) {
+    let versions = (0..collections.forgotten + collections.collections.len() as u32)
+        .map(|collection| Version { crawl, collection });
     edit.versions.extend(versions.map(|version| (version, times)));
 }
 

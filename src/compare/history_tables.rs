@@ -127,11 +127,12 @@ pub fn similar_clusters(chronicle: &Chronicle, mirror_change: &[MirrorChange]) -
         let mut clusters: BTreeMap<DocId, Cluster> = BTreeMap::new();
         let Some(crawl) = crawl else { return clusters };
         for (collection, row) in (0..).zip(&chronicle.crawls()[&crawl].collections) {
-            let of = clusters.entry(row.similar_cluster).or_insert(Cluster { cardinality: 0, pages: 0, keep: None });
-            of.cardinality += 1;
-            of.pages += u64::from(row.size);
+            let cluster =
+                clusters.entry(row.similar_cluster).or_insert(Cluster { cardinality: 0, pages: 0, keep: None });
+            cluster.cardinality += 1;
+            cluster.pages += u64::from(row.size);
             if row.keep {
-                of.keep = Some(Version { crawl, collection });
+                cluster.keep = Some(Version { crawl, collection });
             }
         }
         clusters
@@ -151,9 +152,9 @@ pub fn similar_clusters(chronicle: &Chronicle, mirror_change: &[MirrorChange]) -
     let best = |side: fn(&(DocId, DocId)) -> (DocId, DocId)| {
         let mut best: BTreeMap<DocId, (Reverse<u32>, DocId)> = BTreeMap::new();
         for (pair, count) in &shared_counts {
-            let (of, counterpart) = side(pair);
+            let (side_cluster, counterpart) = side(pair);
             let rank = (Reverse(*count), counterpart);
-            best.entry(of).and_modify(|best| *best = rank.min(*best)).or_insert(rank);
+            best.entry(side_cluster).and_modify(|best| *best = rank.min(*best)).or_insert(rank);
         }
         best
     };

@@ -23,11 +23,11 @@ use webtwin_pages::surt::surt_prefix_of;
 /// # Cost
 /// Reads the URLs of the newer result's table `avoid`. Holds the list in memory.
 pub(super) fn list(
-    of: &ComparableResults,
+    results: &ComparableResults,
     mut new_entries: Vec<ListEntry>,
     standing_entries: &StandingEntries,
 ) -> Result<AvoidLists> {
-    let surts = lines(&of.new, "heritrix-surts.txt")?.unwrap_or_default();
+    let surts = lines(&results.new, "heritrix-surts.txt")?.unwrap_or_default();
     let mut prefixes: Vec<String> = surts.lines().filter_map(|line| line.strip_prefix('+')).map(String::from).collect();
     let known_prefixes: HashSet<String> = prefixes.iter().cloned().collect();
     let standing_prefixes =
@@ -37,8 +37,8 @@ pub(super) fn list(
     let covered_urls = SurtPrefixes::new(prefixes.clone());
     let is_left = |url: &&str| !covered_urls.cover(&surt_prefix_of(url));
     let mut urls: Vec<String> = Vec::new();
-    for range in 0..of.ranges.count() {
-        let Some([_, avoid]) = &of.avoid else { break };
+    for range in 0..results.ranges.count() {
+        let Some([_, avoid]) = &results.avoid else { break };
         urls.extend(avoid.read(range, &["url"])?.text("url")?.iter().filter(is_left).map(String::from));
     }
     let single_urls = standing_entries.entries.iter().filter(|entry| entry.is_single).map(|entry| entry.url.as_str());

@@ -68,8 +68,9 @@ pub(super) fn with_unseen_copies(
         for (doc_id, simhash) in part.u64("doc_id")?.iter().zip(part.u64_where("simhash", "has_simhash")?) {
             if let Some(&(collection, old_simhash)) = pages.get(doc_id) {
                 let n_bits = old_simhash.zip(simhash).map_or(0, |(was, is)| (was ^ is).count_ones());
-                let of = common_pages.get_mut(&collection).expect("its pages are those of these collections");
-                (of.n_common, of.n_rewritten) = (of.n_common + 1, of.n_rewritten + u32::from(n_bits > REWRITTEN_BITS));
+                let page_counts = common_pages.get_mut(&collection).expect("its pages are those of these collections");
+                (page_counts.n_common, page_counts.n_rewritten) =
+                    (page_counts.n_common + 1, page_counts.n_rewritten + u32::from(n_bits > REWRITTEN_BITS));
             }
         }
         Ok(())
@@ -79,11 +80,11 @@ pub(super) fn with_unseen_copies(
 
 /// Returns the indices of the collections that are kept and have copies, all of them unseen.
 fn kept_collections(crawl: &CrawlCollections) -> Vec<u32> {
-    let of = |at: &u32| &crawl.collections[*at as usize];
+    let collection = |at: &u32| &crawl.collections[*at as usize];
     let mut kept_collections = Vec::new();
     for (_, cluster) in clusters(crawl) {
-        let (kept_copies, copies): (Vec<u32>, Vec<u32>) = cluster.iter().partition(|at| of(at).keep);
-        if !copies.is_empty() && copies.iter().all(|at| of(at).unseen > 0) {
+        let (kept_copies, copies): (Vec<u32>, Vec<u32>) = cluster.iter().partition(|at| collection(at).keep);
+        if !copies.is_empty() && copies.iter().all(|at| collection(at).unseen > 0) {
             kept_collections.extend(kept_copies);
         }
     }
@@ -113,7 +114,11 @@ mod tests {
 
     #[test]
     fn less_than_the_share_that_is_not_rewritten_is_a_drift() {
-        let of = |both, rewritten| CommonCollectionPages { n_common: both, n_rewritten: rewritten }.have_drifted(0.5);
-        assert_eq!([of(10, 5), of(10, 6), of(0, 0), of(1, 1)], [false, true, false, true]);
+        let has_drifted =
+            |both, rewritten| CommonCollectionPages { n_common: both, n_rewritten: rewritten }.have_drifted(0.5);
+        assert_eq!(
+            [has_drifted(10, 5), has_drifted(10, 6), has_drifted(0, 0), has_drifted(1, 1)],
+            [false, true, false, true]
+        );
     }
 }

@@ -139,10 +139,13 @@ pub fn lag(texts: &[u64], fronts: &[Vec<u64>]) -> Option<Lag> {
 
 /// Returns the collections of each similar cluster, ascending.
 pub fn clusters(crawl: &CrawlCollections) -> Vec<(DocId, Vec<u32>)> {
-    let mut of: Vec<(DocId, u32)> =
+    let mut clusters_of_collections: Vec<(DocId, u32)> =
         (0..).zip(&crawl.collections).map(|(at, collection)| (collection.similar_cluster, at)).collect();
-    of.sort_unstable();
-    of.chunk_by(|x, y| x.0 == y.0).map(|rows| (rows[0].0, rows.iter().map(|row| row.1).collect())).collect()
+    clusters_of_collections.sort_unstable();
+    clusters_of_collections
+        .chunk_by(|x, y| x.0 == y.0)
+        .map(|rows| (rows[0].0, rows.iter().map(|row| row.1).collect()))
+        .collect()
 }
 
 /// Returns the distinct texts of pages, ascending.
@@ -206,18 +209,20 @@ impl Families {
 }
 
 /// Returns the index in `cluster` of the collection that leads. Ties go to the collection that led
-/// before, then to the kept one, then to the one with more texts, then to the smaller one. `of` has
-/// the texts of each collection, `new_texts` those that appeared since the previous crawl.
+/// before, then to the kept one, then to the one with more texts, then to the smaller one.
+/// `cluster_texts` has the texts of each collection, `new_texts` those that appeared since the
+/// previous crawl.
 fn leader(
     now: PastCrawl<'_>,
     cluster: &[u32],
-    (of, new_texts): (&[Vec<u64>], &[u64]),
+    (cluster_texts, new_texts): (&[Vec<u64>], &[u64]),
     previous_crawls: &[PastCrawl<'_>],
     ancestors: &[Vec<u32>],
 ) -> usize {
     let line_of = |at: u32| now.lines[at as usize];
     let lines: Vec<Version> = cluster.iter().map(|&at| line_of(at)).collect();
-    let has_now = lines.iter().zip(of).flat_map(|(&line, texts)| texts.iter().map(move |&text| (text, 0, line)));
+    let has_now =
+        lines.iter().zip(cluster_texts).flat_map(|(&line, texts)| texts.iter().map(move |&text| (text, 0, line)));
     let texts_before =
         (1..).zip(previous_crawls.iter().zip(ancestors)).flat_map(|(crawls_ago, (past_crawl, ancestors))| {
             let members =
@@ -237,7 +242,7 @@ fn leader(
         let collection = cluster[place];
         let keep = now.crawl.collections[collection as usize].keep;
         let first = scores.get(&lines[place]).copied().unwrap_or(0);
-        (first, led_before(collection), keep, of[place].len(), Reverse(collection))
+        (first, led_before(collection), keep, cluster_texts[place].len(), Reverse(collection))
     };
     (0..cluster.len()).max_by_key(rank).expect("a similar cluster has collections")
 }
@@ -266,17 +271,17 @@ mod tests {
     use super::*;
     use crate::collections::Collection;
 
-    fn crawl(of: &[(bool, &[u64])]) -> CrawlCollections {
+    fn crawl(collections: &[(bool, &[u64])]) -> CrawlCollections {
         let collection =
             |&(keep, texts): &(bool, &[u64])| Collection { keep, size: texts.len() as u32, ..Collection::default() };
-        let members = (0u32..).zip(of).flat_map(|(collection, (_, texts))| {
+        let members = (0u32..).zip(collections).flat_map(|(collection, (_, texts))| {
             let pages = (u64::from(collection) * 100..).zip(texts.iter());
             pages.map(move |(doc_id, &text)| CollectionMember { collection, doc_id, text, place: 0 })
         });
         CrawlCollections {
             time: 0,
             forgotten: 0,
-            collections: of.iter().map(collection).collect(),
+            collections: collections.iter().map(collection).collect(),
             members: members.collect(),
         }
     }
@@ -325,8 +330,11 @@ mod tests {
     fn joining_collections_are_not_news_to_each_other() {
         // The kept collection continues the line of its first part, its mirror the line of its
         // second part.
-        let of = |crawl, collection| Version { crawl, collection };
-        let (old, now) = ([of(0, 0), of(0, 1), of(0, 2), of(0, 3)], [of(0, 0), of(0, 3)]);
+        let version_of = |crawl, collection| Version { crawl, collection };
+        let (old, now) = (
+            [version_of(0, 0), version_of(0, 1), version_of(0, 2), version_of(0, 3)],
+            [version_of(0, 0), version_of(0, 3)],
+        );
         let mut previous = crawl(&[(true, &[1, 2]), (true, &[3, 4]), (false, &[1, 2]), (false, &[3, 4])]);
         previous.collections[0].leads = true;
         [1, 3].into_iter().for_each(|at: usize| previous.collections[at].similar_cluster = 1);

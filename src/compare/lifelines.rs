@@ -214,8 +214,8 @@ impl Lifelines {
                 });
                 first.enter(scope).concat(continued_lines)
             });
-            let lines = map_rows(lines, |(of, text)| match text {
-                FollowedFact::Line(line) => Some((of, FollowedFact::Fact(Fact::Line { of, line }))),
+            let lines = map_rows(lines, |(version, text)| match text {
+                FollowedFact::Line(line) => Some((version, FollowedFact::Fact(Fact::Line { of: version, line }))),
                 _ => None,
             });
 

@@ -147,9 +147,9 @@ impl CollectionComparison {
 /// Reads the tables `pages`, `members` and `avoid` of each result that the history does not have.
 /// Holds in memory the pages of the collections of four crawls, 32 bytes each, and a row for each
 /// collection of every crawl.
-pub fn compare(prior: PriorCrawls, of: &ComparableResults) -> Result<CollectionComparison> {
+pub fn compare(prior: PriorCrawls, results: &ComparableResults) -> Result<CollectionComparison> {
     let PriorCrawls { earlier, history } = prior;
-    let ComparableResults { old, new, recrawl: settings, workers, .. } = of;
+    let ComparableResults { old, new, recrawl: settings, workers, .. } = results;
     for run in &earlier {
         comparable(run, new, false)?;
     }
@@ -186,7 +186,7 @@ pub fn compare(prior: PriorCrawls, of: &ComparableResults) -> Result<CollectionC
     let changes = chronicle.add(new, Some(old), *workers)?;
     let new_list = |with: &mut dyn FnMut(DocId, &str)| each_listed(new, with);
     let other_lists = |visit: &mut dyn FnMut(DocId, &str)| {
-        of.each_in_force(visit)?;
+        results.each_in_force(visit)?;
         earlier.iter().try_for_each(|run| each_listed(run, visit))
     };
     let visits = visits_worthwhile(&chronicle, &changes, [&new_list, &other_lists], settings)?;

@@ -230,19 +230,19 @@ mod tests {
     /// page.
     type Made<'a> = (DocId, &'a str, &'a [(u64, u64, u64)]);
 
-    fn crawl(of: &[Made<'_>]) -> CrawlCollections {
+    fn crawl(mirrors: &[Made<'_>]) -> CrawlCollections {
         let collection = |&(similar_cluster, prefix, pages): &Made<'_>| Collection {
             similar_cluster,
             prefix: prefix.into(),
             size: pages.len() as u32,
             ..Collection::default()
         };
-        let members = (0u32..).zip(of).flat_map(|(collection, of)| {
-            of.2.iter().map(move |&(doc_id, text, place)| CollectionMember { collection, doc_id, text, place })
+        let members = (0u32..).zip(mirrors).flat_map(|(collection, mirror)| {
+            mirror.2.iter().map(move |&(doc_id, text, place)| CollectionMember { collection, doc_id, text, place })
         });
         let mut members: Vec<CollectionMember> = members.collect();
         members.sort_unstable();
-        CrawlCollections { time: 0, forgotten: 0, collections: of.iter().map(collection).collect(), members }
+        CrawlCollections { time: 0, forgotten: 0, collections: mirrors.iter().map(collection).collect(), members }
     }
 
     fn pairs(old: &CrawlCollections, new: &CrawlCollections) -> Vec<(u32, u32, MatchEvidence, u32)> {
@@ -321,9 +321,9 @@ mod tests {
     #[test]
     fn texts_of_too_many_sites_are_no_evidence() {
         let pages: Vec<[(u64, u64, u64); 1]> = (0..=COMMON as u64).map(|n| [(n, 7, n)]).collect();
-        let of: Vec<Made<'_>> = pages.iter().map(|page| (1, "", &page[..])).collect();
-        assert_eq!(pairs(&crawl(&of), &crawl(&[(1, "x", &[(5000, 7, 1)])])), []);
-        assert_eq!(pairs(&crawl(&of[1..]), &crawl(&[(1, "x", &[(5000, 7, 1)])])).len(), 1);
+        let mirrors: Vec<Made<'_>> = pages.iter().map(|page| (1, "", &page[..])).collect();
+        assert_eq!(pairs(&crawl(&mirrors), &crawl(&[(1, "x", &[(5000, 7, 1)])])), []);
+        assert_eq!(pairs(&crawl(&mirrors[1..]), &crawl(&[(1, "x", &[(5000, 7, 1)])])).len(), 1);
     }
 
     proptest! {

@@ -41,24 +41,25 @@ struct Share {
 /// # Cost
 /// Reads the tables `pages` once. Holds in memory `memory_bytes` of hashes, 40 bytes for each host
 /// of each crawl, and the rows of one range for each thread.
-pub(super) fn matrix(of: &ComparableResults, earlier: &[String]) -> Result<Vec<CrawlPair>> {
+pub(super) fn matrix(results: &ComparableResults, earlier: &[String]) -> Result<Vec<CrawlPair>> {
     let earlier = earlier.iter().map(|url| FinishedRun::open(url)).collect::<Result<Vec<FinishedRun>>>()?;
-    let find = |run: &FinishedRun| RangedTable::find(run, "pages", ("doc_id", 64), of.ranges, of.workers);
+    let find = |run: &FinishedRun| RangedTable::find(run, "pages", ("doc_id", 64), results.ranges, results.workers);
     let tables = earlier.iter().map(find).collect::<Result<Vec<_>>>()?;
-    let tables: Vec<&RangedTable> = [&of.pages[1], &of.pages[0]].into_iter().chain(tables.iter().flatten()).collect();
+    let tables: Vec<&RangedTable> =
+        [&results.pages[1], &results.pages[0]].into_iter().chain(tables.iter().flatten()).collect();
     let crawls = tables.len();
     // The pair of the last two crawls is left out, because the main comparison computes it.
     let pairs: Vec<[usize; 2]> =
         (2..crawls).flat_map(|earlier| (0..earlier).map(move |later| [earlier, later])).collect();
 
-    let part = of.pool.part((of.workers * crawls * 2) as u64);
+    let part = results.pool.part((results.workers * crawls * 2) as u64);
     let buckets = || std::array::from_fn(|_| Partitions::new(BUCKETS, &part));
     let share = || Share {
         urls: vec![CrawlOverlap::default(); pairs.len()],
         hosts: vec![BTreeSet::new(); crawls],
         hashes: (0..crawls).map(|_| buckets()).collect(),
     };
-    let shares = threads::for_each(of.workers, of.ranges.count(), share, |share, range| {
+    let shares = threads::for_each(results.workers, results.ranges.count(), share, |share, range| {
         let mut doc_ids = Vec::with_capacity(crawls);
         for (crawl, pages) in tables.iter().enumerate() {
             let table = pages.read(range, &["doc_id", "url", "exact", "body"])?;
@@ -93,7 +94,7 @@ pub(super) fn matrix(of: &ComparableResults, earlier: &[String]) -> Result<Vec<C
         hashes.into_iter().map(|of_crawl| of_crawl.map(ThreadRows::new)).collect();
     for (number, unit) in ["text", "body"].into_iter().enumerate() {
         let sums = || vec![CrawlOverlap::default(); pairs.len()];
-        let thread_sums = threads::for_each(of.workers, BUCKETS, sums, |sums, bucket| {
+        let thread_sums = threads::for_each(results.workers, BUCKETS, sums, |sums, bucket| {
             let take = |of_crawl: &Hashes<ThreadRows<u64>>| of_crawl[number].take(bucket).map(distinct);
             add(sums, &pairs, &hashes.iter().map(take).collect::<Result<Vec<_>>>()?);
             Ok(())
@@ -109,10 +110,10 @@ pub(super) fn matrix(of: &ComparableResults, earlier: &[String]) -> Result<Vec<C
     for (unit, overlaps) in overlaps_by_unit {
         cells.extend(pairs.iter().zip(overlaps).map(|(&pair, overlap)| (pair, unit, overlap)));
     }
-    let runs: Vec<&FinishedRun> = [&of.new, &of.old].into_iter().chain(&earlier).collect();
+    let runs: Vec<&FinishedRun> = [&results.new, &results.old].into_iter().chain(&earlier).collect();
     // Chunks are compared table by table, because they are too many to hold for all crawls.
     for &[a, b] in &pairs {
-        cells.extend(chunks(runs[a], runs[b], of.workers)?.map(|overlap| ([a, b], "chunk", overlap)));
+        cells.extend(chunks(runs[a], runs[b], results.workers)?.map(|overlap| ([a, b], "chunk", overlap)));
     }
     cells.sort_unstable_by_key(|&(pair, unit, _)| (pair, unit));
     Ok(cells)

@@ -76,10 +76,10 @@ impl PageMoves {
 ///
 /// # Cost
 /// Three passes over the candidates. Each thread holds one bucket in memory.
-pub(super) fn find(of: &ComparableResults, first_pass: &FirstPass) -> Result<PageMoves> {
+pub(super) fn find(results: &ComparableResults, first_pass: &FirstPass) -> Result<PageMoves> {
     let count = first_pass.buckets;
     let bare_names = first_pass.sites.bare_names();
-    let votes = threads::for_each(of.workers, count, HashMap::new, |votes, bucket| {
+    let votes = threads::for_each(results.workers, count, HashMap::new, |votes, bucket| {
         let mut candidates = first_pass.unmatched.take(bucket)?;
         moved::votes(&mut candidates, &bare_names, votes);
         first_pass.unmatched.put_back(bucket, &candidates)
@@ -96,18 +96,19 @@ pub(super) fn find(of: &ComparableResults, first_pass: &FirstPass) -> Result<Pag
     let sites = moved_sites(&first_pass.sites, &ranked);
     let moves_by_source = SiteMoves::from_moves(&ranked);
 
-    let share = of.pool.part(of.workers as u64 * 8);
-    let two_shares = of.pool.part(of.workers as u64 * 4);
+    let share = results.pool.part(results.workers as u64 * 8);
+    let two_shares = results.pool.part(results.workers as u64 * 4);
     let put_moves = |pages: &mut [Partitions<PageMove>; 2], pairs: &[MovedPair]| -> Result<()> {
         for [old, new] in pairs {
-            pages[0].push(of.ranges.range(old.doc_id), PageMove::of(old, new))?;
-            pages[1].push(of.ranges.range(new.doc_id), PageMove::of(new, old))?;
+            pages[0].push(results.ranges.range(old.doc_id), PageMove::of(old, new))?;
+            pages[1].push(results.ranges.range(new.doc_id), PageMove::of(new, old))?;
         }
         Ok(())
     };
-    let pages = || -> [Partitions<PageMove>; 2] { std::array::from_fn(|_| Partitions::new(of.ranges.count(), &share)) };
+    let pages =
+        || -> [Partitions<PageMove>; 2] { std::array::from_fn(|_| Partitions::new(results.ranges.count(), &share)) };
     let outcome = || (pages(), Partitions::new(count, &two_shares));
-    let outcomes = threads::for_each(of.workers, count, outcome, |(pages, text_rows), bucket| {
+    let outcomes = threads::for_each(results.workers, count, outcome, |(pages, text_rows), bucket| {
         let (mut pairs, mut rest) = (Vec::new(), Vec::new());
         let mut candidates = first_pass.unmatched.take(bucket)?;
         moved::by_site(&mut candidates, &moves_by_source, &mut pairs, &mut rest);
@@ -122,7 +123,7 @@ pub(super) fn find(of: &ComparableResults, first_pass: &FirstPass) -> Result<Pag
     let partitions = Mutex::new(partitions);
     let next = || partitions.lock().expect("nothing panics while it holds this").pop();
     let mut finished = threads::for_each(
-        of.workers,
+        results.workers,
         count,
         || next().unwrap_or_else(pages),
         |pages, bucket| {

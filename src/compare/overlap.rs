@@ -57,8 +57,8 @@ pub fn distinct(mut values: Vec<u64>) -> Vec<u64> {
 ///
 /// # Errors
 /// Returns any error of the tables and of the disk.
-pub fn overlaps(of: &ComparableResults, first_pass: &FirstPass) -> Result<Vec<(&'static str, CrawlOverlap)>> {
-    let url = CrawlOverlap { old: of.pages[0].rows(), new: of.pages[1].rows(), both: first_pass.n_common };
+pub fn overlaps(results: &ComparableResults, first_pass: &FirstPass) -> Result<Vec<(&'static str, CrawlOverlap)>> {
+    let url = CrawlOverlap { old: results.pages[0].rows(), new: results.pages[1].rows(), both: first_pass.n_common };
     let mut hosts: [Vec<u64>; 2] = Default::default();
     for site in first_pass.sites.0.values() {
         let id = xxhash_rust::xxh3::xxh3_64(host_of(&site.name).as_bytes());
@@ -68,14 +68,14 @@ pub fn overlaps(of: &ComparableResults, first_pass: &FirstPass) -> Result<Vec<(&
     let mut overlaps = vec![("url", url), ("host", CrawlOverlap::of(old, new))];
     for (unit, offset) in [("text", TEXTS), ("body", BODIES)] {
         let [old, new] = [&first_pass.hashes[offset], &first_pass.hashes[offset + 1]];
-        let sums = threads::for_each(of.workers, first_pass.buckets, CrawlOverlap::default, |sum, bucket| {
+        let sums = threads::for_each(results.workers, first_pass.buckets, CrawlOverlap::default, |sum, bucket| {
             sum.add(CrawlOverlap::of(old.take(bucket)?, new.take(bucket)?));
             Ok(())
         })?;
         overlaps.push((unit, total(sums)));
     }
-    if of.comparable.settings {
-        overlaps.extend(chunks(&of.old, &of.new, of.workers)?.map(|overlap| ("chunk", overlap)));
+    if results.comparable.settings {
+        overlaps.extend(chunks(&results.old, &results.new, results.workers)?.map(|overlap| ("chunk", overlap)));
     }
     overlaps.sort_unstable_by_key(|one| one.0);
     Ok(overlaps)

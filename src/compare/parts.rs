@@ -21,13 +21,17 @@ use webtwin_base::ids::DocId;
 /// of. `known_pages` maps the pages of the previous crawl to their similar clusters. A cluster with
 /// pages of several previous clusters is not in the map.
 pub(super) fn families(crawl: &CrawlCollections, known_pages: &BTreeMap<DocId, DocId>) -> BTreeMap<DocId, DocId> {
-    let mut of: BTreeMap<DocId, BTreeSet<DocId>> = BTreeMap::new();
+    let mut known_clusters: BTreeMap<DocId, BTreeSet<DocId>> = BTreeMap::new();
     for page in &crawl.members {
         if let Some(family) = known_pages.get(&page.doc_id) {
-            of.entry(crawl.collections[page.collection as usize].similar_cluster).or_default().insert(*family);
+            known_clusters
+                .entry(crawl.collections[page.collection as usize].similar_cluster)
+                .or_default()
+                .insert(*family);
         }
     }
-    of.into_iter()
+    known_clusters
+        .into_iter()
         .filter(|(_, families)| families.len() == 1)
         .map(|(part, families)| (part, families.into_iter().next().expect("it has one")))
         .collect()
@@ -43,12 +47,12 @@ pub(super) fn join(
     families: &BTreeMap<DocId, DocId>,
     known_pages: &BTreeMap<DocId, DocId>,
 ) {
-    let of = |page: u32| crawl.collections[page as usize].similar_cluster;
+    let cluster_of_page = |page: u32| crawl.collections[page as usize].similar_cluster;
     let complete_clusters: BTreeSet<DocId> = crawl
         .members
         .iter()
         .filter(|page| known_pages.contains_key(&page.doc_id))
-        .map(|page| of(page.collection))
+        .map(|page| cluster_of_page(page.collection))
         .collect();
     let mut parts: BTreeMap<(&str, DocId), Vec<u32>> = BTreeMap::new();
     for (number, collection) in (0..).zip(&crawl.collections) {
@@ -62,7 +66,7 @@ pub(super) fn join(
     let mut targets: Vec<u32> = (0..crawl.collections.len() as u32).collect();
     let mut merged_parts: Vec<(u32, Collection)> = Vec::new();
     for ((_, family), parts) in &parts {
-        let clusters: BTreeSet<DocId> = parts.iter().map(|&at| of(at)).collect();
+        let clusters: BTreeSet<DocId> = parts.iter().map(|&at| cluster_of_page(at)).collect();
         if clusters.len() == parts.len() {
             let sum = parts.iter().map(|&at| crawl.collections[at as usize].clone()).reduce(join_parts);
             let sum = sum.expect("there is a part");
@@ -116,9 +120,9 @@ mod tests {
     use super::*;
 
     /// Builds a crawl of collections with id, similar cluster, host, prefix and pages.
-    fn crawl(of: &[(u64, u64, &str, &str, &[u64])]) -> CrawlCollections {
+    fn crawl(parts: &[(u64, u64, &str, &str, &[u64])]) -> CrawlCollections {
         let mut crawl = CrawlCollections::default();
-        for &(id, similar_cluster, host, prefix, pages) in of {
+        for &(id, similar_cluster, host, prefix, pages) in parts {
             let collection = crawl.collections.len() as u32;
             let (host, prefix, size) = (host.to_string(), prefix.to_string(), pages.len() as u32);
             let resemblance = Some(100 * size);

@@ -109,9 +109,9 @@ impl PastTexts {
             let table = table.read(range, &COLUMNS)?;
             let rows = table.u64("doc_id")?.iter().zip(table.u64("text")?).zip(table.u32("crawls_ago")?);
             let rows = rows.filter(|(_, ago)| *ago > n_later);
-            texts.extend(rows.map(|((&doc_id, &text), ago)| PastText {
+            texts.extend(rows.map(|((&doc_id, &text), crawls_ago)| PastText {
                 doc_id,
-                crawls_ago: ago - n_later + last,
+                crawls_ago: crawls_ago - n_later + last,
                 text,
             }));
         }
@@ -131,9 +131,9 @@ impl PastTexts {
         versions: u32,
     ) -> Result<PageMemory> {
         let mut texts = self.read(range)?;
-        let mut add = |of: &PageColumns<'_>, row, crawls_ago| {
-            let content = of.content(row);
-            texts.push(PastText { doc_id: of.doc_ids[row], crawls_ago, text: text(content.exact, content.body) });
+        let mut add = |columns: &PageColumns<'_>, row, crawls_ago| {
+            let content = columns.content(row);
+            texts.push(PastText { doc_id: columns.doc_ids[row], crawls_ago, text: text(content.exact, content.body) });
         };
         for side in merge(old.doc_ids, new.doc_ids) {
             match side {

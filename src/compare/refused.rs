@@ -64,15 +64,15 @@ impl SeenUrls {
 /// # Errors
 /// Returns [`webtwin_base::error::Error::Input`] if a file differs from the manifest, and any error
 /// of the disk.
-pub(super) fn read_seen(of: &ComparableResults, sites: &Sites) -> Result<SeenUrls> {
-    let entries: Vec<&FileEntry> = of.new.manifest.table("rejected").collect();
-    let share = of.pool.part(of.workers as u64 * 8);
+pub(super) fn read_seen(results: &ComparableResults, sites: &Sites) -> Result<SeenUrls> {
+    let entries: Vec<&FileEntry> = results.new.manifest.table("rejected").collect();
+    let share = results.pool.part(results.workers as u64 * 8);
     let reasons: Mutex<BTreeSet<String>> = Mutex::default();
     // Collects all reasons in a first pass, so that their indices do not depend on which thread
     // reads which file.
     let outcome = || ();
     let visit_refused = |number: usize, take: &mut dyn FnMut(&str, &str) -> Result<()>| -> Result<()> {
-        let file = TableFile::find(&of.new.folder, entries[number])?;
+        let file = TableFile::find(&results.new.folder, entries[number])?;
         let open = file.open()?;
         for start in (0..file.rows).step_by(ROWS) {
             let table = open.read(start..file.rows.min(start + ROWS), &["reason", "detail"])?;
@@ -80,7 +80,7 @@ pub(super) fn read_seen(of: &ComparableResults, sites: &Sites) -> Result<SeenUrl
         }
         Ok(())
     };
-    threads::for_each(of.workers, entries.len(), outcome, |(), number| {
+    threads::for_each(results.workers, entries.len(), outcome, |(), number| {
         let mut hosts_seen: BTreeSet<String> = BTreeSet::new();
         visit_refused(number, &mut |reason, _| {
             if !hosts_seen.contains(reason) {
@@ -92,14 +92,14 @@ pub(super) fn read_seen(of: &ComparableResults, sites: &Sites) -> Result<SeenUrl
         Ok(())
     })?;
     let reasons: Vec<String> = reasons.into_inner().expect("no thread has panicked").into_iter().collect();
-    let outcome = || (Partitions::new(of.ranges.count(), &share), Hashes::default());
-    let outcomes = threads::for_each(of.workers, entries.len(), outcome, |(refused, hosts), number| {
+    let outcome = || (Partitions::new(results.ranges.count(), &share), Hashes::default());
+    let outcomes = threads::for_each(results.workers, entries.len(), outcome, |(refused, hosts), number| {
         visit_refused(number, &mut |reason, detail| {
             let Some(url) = url_in(detail) else { return Ok(()) };
             hosts.insert(xxh3_64(host_of(url.origin()).as_bytes()));
             let doc_id = doc_id(url.as_str());
             let reason = reasons.binary_search_by(|one| one.as_str().cmp(reason)).expect("all have been read") as u64;
-            refused.push(of.ranges.range(doc_id), Refused { doc_id, reason })
+            refused.push(results.ranges.range(doc_id), Refused { doc_id, reason })
         })
     })?;
     let (refused, host_hashes): (Vec<_>, Vec<Hashes>) = outcomes.into_iter().unzip();

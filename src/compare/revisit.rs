@@ -119,7 +119,7 @@ pub fn worth(now: &[Relation], earlier_relations: &[Relation], policy: &Policy) 
         *ends += relation.ends;
         *intervals += relation.intervals;
     }
-    let of = |relation: &Relation| {
+    let kind_sums = |relation: &Relation| {
         // Adds half an end in one more interval, so that a kind without an end so far has a hazard
         // above 0.
         let (ends, intervals) = pools.get(&relation.kind).copied().unwrap_or_default();
@@ -135,7 +135,7 @@ pub fn worth(now: &[Relation], earlier_relations: &[Relation], policy: &Policy) 
         let value = f64::from(relation.n_skipped) * end_probability / f64::from(probes.max(1));
         VisitValue { hazard: six_digits(hazard), probes, priority: six_digits(value) }
     };
-    now.iter().map(of).collect()
+    now.iter().map(kind_sums).collect()
 }
 
 /// Returns the indices by falling priority; ties go to the smaller index.

@@ -50,16 +50,16 @@ pub struct Comparable {
 pub fn comparable(old: &FinishedRun, new: &FinishedRun, across_settings: bool) -> Result<Comparable> {
     for run in [old, new] {
         if run.manifest.table("pages").next().is_none() {
-            let of = format!("{}: has no table of pages; name a result of `webtwin run`", run.folder);
-            return Err(Error::Usage(of));
+            let no_pages_message = format!("{}: has no table of pages; name a result of `webtwin run`", run.folder);
+            return Err(Error::Usage(no_pages_message));
         }
     }
     let difference = difference(&old.manifest.job, &new.manifest.job)
         .or_else(|| other_recipe(&old.manifest.recipes, &new.manifest.recipes));
     match difference {
         Some(_) if across_settings => {
-            let of = |run: &FinishedRun| run.manifest.recipes.get("simhash").cloned();
-            Ok(Comparable { settings: false, simhashes: of(old).is_some() && of(old) == of(new) })
+            let recipe_of = |run: &FinishedRun| run.manifest.recipes.get("simhash").cloned();
+            Ok(Comparable { settings: false, simhashes: recipe_of(old).is_some() && recipe_of(old) == recipe_of(new) })
         }
         Some(difference) => Err(difference_error(old, &new.folder.to_string(), difference)),
         None => Ok(Comparable { settings: true, simhashes: true }),

@@ -82,9 +82,9 @@ impl SavedHistory {
         let name = comparison.folder.join(NAME)?.name().to_string();
         let file = comparison.manifest.files.iter().find(|file| file.path == NAME);
         let file = file.ok_or_else(|| {
-            let what =
+            let message =
                 "has no history, because it is not a comparison, or one across settings; name the results themselves";
-            Error::Usage(format!("--history {url}: {what}"))
+            Error::Usage(format!("--history {url}: {message}"))
         })?;
         let bytes = comparison.manifest.read_file(&comparison.folder, file)?;
         let comparison = SavedComparison::decode(&name, &bytes, recipes)?;

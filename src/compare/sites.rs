@@ -259,7 +259,7 @@ pub(super) fn table(sites: &Sites, site_moves: &[SiteMove]) -> Table {
     rows.sort_by_cached_key(|row| (host_of(&row.0.name).to_string(), row.0.name.clone()));
     let texts = |value: &dyn Fn(&SiteRow<'_>) -> String| TableColumn::Text(rows.iter().map(value).collect());
     let counts = |value: &dyn Fn(&Site) -> u64| TableColumn::Count(rows.iter().map(|row| value(row.0)).collect());
-    let of = |what: PageChange| counts(&move |site: &Site| site.what[what as usize]);
+    let count_of = |what: PageChange| counts(&move |site: &Site| site.what[what as usize]);
     Table::new([
         ("host", texts(&|row| host_of(&row.0.name).to_string())),
         ("site", texts(&|row| row.0.name.clone())),
@@ -267,16 +267,16 @@ pub(super) fn table(sites: &Sites, site_moves: &[SiteMove]) -> Table {
         ("other_site", texts(&|row| row.2.map_or(String::new(), |other| sites.0[&other].name.clone()))),
         ("pages_old", counts(&|site| site.pages[0])),
         ("pages_new", counts(&|site| site.pages[1])),
-        ("same", of(PageChange::Same)),
-        ("bytes", of(PageChange::Bytes)),
-        ("near", of(PageChange::Near)),
-        ("changed", of(PageChange::Changed)),
-        ("rewritten", of(PageChange::Rewritten)),
-        ("reverted", of(PageChange::Reverted)),
-        ("gone", of(PageChange::Gone)),
-        ("new", of(PageChange::New)),
-        ("moved_from", of(PageChange::MovedFrom)),
-        ("moved_to", of(PageChange::MovedTo)),
+        ("same", count_of(PageChange::Same)),
+        ("bytes", count_of(PageChange::Bytes)),
+        ("near", count_of(PageChange::Near)),
+        ("changed", count_of(PageChange::Changed)),
+        ("rewritten", count_of(PageChange::Rewritten)),
+        ("reverted", count_of(PageChange::Reverted)),
+        ("gone", count_of(PageChange::Gone)),
+        ("new", count_of(PageChange::New)),
+        ("moved_from", count_of(PageChange::MovedFrom)),
+        ("moved_to", count_of(PageChange::MovedTo)),
     ])
 }
 
@@ -286,17 +286,17 @@ mod tests {
 
     use super::*;
 
-    fn sites(of: &[(&str, [u64; 2], u64)]) -> Sites {
+    fn sites(site_rows: &[(&str, [u64; 2], u64)]) -> Sites {
         let mut sites = Sites::default();
-        for (name, pages, n_common) in of {
+        for (name, pages, n_common) in site_rows {
             let site = Site { name: name.to_string(), pages: *pages, n_common: *n_common, ..Site::default() };
             sites.0.insert(site_id(name), site);
         }
         sites
     }
 
-    fn message(of: &[(&str, [u64; 2], u64)], votes: &[(&str, &str, u64, u64)]) -> Vec<(String, String)> {
-        let sites = sites(of);
+    fn message(site_rows: &[(&str, [u64; 2], u64)], votes: &[(&str, &str, u64, u64)]) -> Vec<(String, String)> {
+        let sites = sites(site_rows);
         let forward_votes =
             votes.iter().map(|&(a, b, paths, texts)| ((site_id(a), site_id(b)), SiteVotes { paths, texts })).collect();
         let moved_pairs = moved_sites(&sites, &between(&sites, &forward_votes));
@@ -315,24 +315,24 @@ mod tests {
 
     #[test]
     fn site_under_another_scheme_has_moved_with_any_texts() {
-        let of = [("http://a.example", [10, 0], 0), ("https://www.a.example", [0, 12], 0)];
+        let site_rows = [("http://a.example", [10, 0], 0), ("https://www.a.example", [0, 12], 0)];
         let moved_pairs = vec![("http://a.example".to_string(), "https://www.a.example".to_string())];
-        assert_eq!(message(&of, &[("http://a.example", "https://www.a.example", 6, 0)]), moved_pairs);
-        assert_eq!(message(&of, &[("http://a.example", "https://www.a.example", 4, 0)]), []);
+        assert_eq!(message(&site_rows, &[("http://a.example", "https://www.a.example", 6, 0)]), moved_pairs);
+        assert_eq!(message(&site_rows, &[("http://a.example", "https://www.a.example", 4, 0)]), []);
     }
 
     #[test]
     fn renaming_needs_texts_and_a_mutually_best_match() {
-        let of = [("http://a", [10, 1], 1), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
-        assert_eq!(message(&of, &[("http://a", "http://b", 9, 0)]), []);
-        let moved_pairs = message(&of, &[("http://a", "http://b", 8, 4), ("http://a", "http://c", 9, 3)]);
+        let site_rows = [("http://a", [10, 1], 1), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
+        assert_eq!(message(&site_rows, &[("http://a", "http://b", 9, 0)]), []);
+        let moved_pairs = message(&site_rows, &[("http://a", "http://b", 8, 4), ("http://a", "http://c", 9, 3)]);
         assert_eq!(moved_pairs, [("http://a".to_string(), "http://c".to_string())]);
     }
 
     #[test]
     fn existing_site_may_lose_parts_to_several_new_sites() {
-        let of = [("http://a", [30, 10], 10), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
-        let moved_pairs = message(&of, &[("http://a", "http://b", 9, 4), ("http://a", "http://c", 10, 3)]);
+        let site_rows = [("http://a", [30, 10], 10), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
+        let moved_pairs = message(&site_rows, &[("http://a", "http://b", 9, 4), ("http://a", "http://c", 10, 3)]);
         assert_eq!(
             moved_pairs,
             [("http://a", "http://c"), ("http://a", "http://b")].map(|(a, b)| (a.into(), b.into()))
@@ -341,8 +341,8 @@ mod tests {
 
     #[test]
     fn existing_site_has_not_moved_to_an_existing_one() {
-        let of = [("http://a", [10, 5], 5), ("http://b", [10, 15], 10)];
-        assert_eq!(message(&of, &[("http://a", "http://b", 5, 5)]), []);
+        let site_rows = [("http://a", [10, 5], 5), ("http://b", [10, 15], 10)];
+        assert_eq!(message(&site_rows, &[("http://a", "http://b", 5, 5)]), []);
     }
 
     proptest! {

@@ -66,27 +66,27 @@ impl AvoidListInForce {
     /// # Cost
     /// Reads the doc ids of kept pages and the contents of all pages once. Holds the list's entries
     /// in memory, and 8 bytes for each kept page and for each page that stands.
-    pub(super) fn collect(of: &ComparableResults, ended_mirrors: &[DocId]) -> Result<Option<AvoidListInForce>> {
-        let Some([old, _]) = of.avoid.as_ref().filter(|_| of.recrawl.obeys()) else { return Ok(None) };
+    pub(super) fn collect(results: &ComparableResults, ended_mirrors: &[DocId]) -> Result<Option<AvoidListInForce>> {
+        let Some([old, _]) = results.avoid.as_ref().filter(|_| results.recrawl.obeys()) else { return Ok(None) };
         let mut lost_pages = Vec::new();
-        for range in 0..of.ranges.count() {
+        for range in 0..results.ranges.count() {
             lost_pages.extend_from_slice(old.read(range, &["doc_id", "keep_doc_id"])?.u64("keep_doc_id")?);
-            if let Some(former_entries) = &of.stood {
+            if let Some(former_entries) = &results.stood {
                 lost_pages.extend_from_slice(former_entries.read(range)?.u64("keep_doc_id")?);
             }
         }
         lost_pages.sort_unstable();
         lost_pages.dedup();
         let mut is_there = vec![false; lost_pages.len()];
-        for range in 0..of.ranges.count() {
-            let [old, new] = [0, 1].map(|side| of.pages[side].read(range, &Contents::NAMES));
+        for range in 0..results.ranges.count() {
+            let [old, new] = [0, 1].map(|side| results.pages[side].read(range, &Contents::NAMES));
             let (old, new) = (old?, new?);
             let (contents_old, contents_new) = (Contents::from_table(&old)?, Contents::from_table(&new)?);
             for (row, doc_id) in new.u64("doc_id")?.iter().enumerate() {
                 let Ok(lost_row) = lost_pages.binary_search(doc_id) else { continue };
                 let new_content = contents_new.content(row);
                 let old_content = old.u64("doc_id")?.binary_search(doc_id).ok().map(|row| contents_old.content(row));
-                let bits = old_content.and_then(|was| was.bits(&new_content)).filter(|_| of.comparable.simhashes);
+                let bits = old_content.and_then(|was| was.bits(&new_content)).filter(|_| results.comparable.simhashes);
                 is_there[lost_row] =
                     old_content.is_none_or(|was| what(&was, &new_content, bits, None) != PageChange::Rewritten);
             }
@@ -94,7 +94,7 @@ impl AvoidListInForce {
         let mut is_there = is_there.into_iter();
         lost_pages.retain(|_| is_there.next() == Some(false));
         // A crawl without pages has failed. It must not remove anything from the list.
-        if of.pages[1].rows() == 0 {
+        if results.pages[1].rows() == 0 {
             lost_pages.clear();
         }
         let ended_mirrors = ended_mirrors.to_vec();
@@ -105,11 +105,12 @@ impl AvoidListInForce {
             urls: HashMap::new(),
             pages_below: Mutex::default(),
         };
-        let former_entries = of.stood.iter().flat_map(|stood| stood.entries.iter().cloned());
-        for ListEntry { url, is_single, heritrix, pages, bytes } in entries(&of.old)?.into_iter().chain(former_entries)
+        let former_entries = results.stood.iter().flat_map(|stood| stood.entries.iter().cloned());
+        for ListEntry { url, is_single, heritrix, pages, bytes } in
+            entries(&results.old)?.into_iter().chain(former_entries)
         {
-            let of = if is_single { &mut list.urls } else { &mut list.prefixes };
-            of.insert(url, Noted { heritrix, pages, bytes, ..Noted::default() });
+            let entry_map = if is_single { &mut list.urls } else { &mut list.prefixes };
+            entry_map.insert(url, Noted { heritrix, pages, bytes, ..Noted::default() });
         }
         Ok(Some(list))
     }
@@ -147,7 +148,7 @@ impl AvoidListInForce {
     ///
     /// # Cost
     /// Reads the list in force again if pages leave a prefix, or if Heritrix has no line for one.
-    pub(super) fn stands(&self, of: &ComparableResults) -> Result<StandingEntries> {
+    pub(super) fn stands(&self, results: &ComparableResults) -> Result<StandingEntries> {
         let entry_of = |entries: &HashMap<String, Noted>, is_single| -> Vec<ListEntry> {
             let whole_entries = entries.iter().filter(|(_, noted)| noted.is_whole());
             whole_entries.map(|(url, noted)| noted.entry(url, is_single)).collect()
@@ -159,7 +160,7 @@ impl AvoidListInForce {
             pages_below.sort_unstable();
             let whole_above =
                 |url: &str| self.above(url).chain(self.urls.get(url)).filter(|noted| noted.is_whole()).collect();
-            of.each_in_force(&mut |page, url| {
+            results.each_in_force(&mut |page, url| {
                 if pages_below.binary_search(&page).is_err() {
                     return;
                 }
@@ -204,14 +205,14 @@ impl Noted {
 ///
 /// # Errors
 /// Returns any error of the stores.
-pub(super) fn entries(of: &FinishedRun) -> Result<Vec<ListEntry>> {
+pub(super) fn entries(run: &FinishedRun) -> Result<Vec<ListEntry>> {
     let mut entries = Vec::new();
-    let surts = lines(of, "heritrix-surts.txt")?.unwrap_or_default();
+    let surts = lines(run, "heritrix-surts.txt")?.unwrap_or_default();
     let surts: HashSet<&str> = surts.lines().filter_map(|line| line.strip_prefix('+')).collect();
-    let sizes = lines(of, BY_PAGES.name)?.unwrap_or_default();
+    let sizes = lines(run, BY_PAGES.name)?.unwrap_or_default();
     let sizes: HashMap<&str, (u64, u64)> = sizes.lines().filter_map(size_of).collect();
     for (name, is_single) in [("prefixes.txt", false), ("urls.txt", true)] {
-        let text = lines(of, name)?.unwrap_or_default();
+        let text = lines(run, name)?.unwrap_or_default();
         entries.extend(text.lines().map(|url| {
             let (pages, bytes) = sizes.get(url).copied().unwrap_or((u64::from(is_single), 0));
             let heritrix = surts.contains(surt_prefix_of(url).as_str());

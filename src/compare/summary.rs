@@ -65,7 +65,7 @@ pub struct ExportLines {
 
 impl CompareSummary {
     pub(super) fn new(
-        of: &ComparableResults,
+        results: &ComparableResults,
         counts: &ChangeCounts,
         sites: &Sites,
         sites_changed: &StringTable,
@@ -77,8 +77,8 @@ impl CompareSummary {
             *change_counts.entry(what.to_string()).or_default() += 1;
         }
         CompareSummary {
-            pages_old: of.pages[0].rows(),
-            pages_new: of.pages[1].rows(),
+            pages_old: results.pages[0].rows(),
+            pages_new: results.pages[1].rows(),
             pages: PageChange::ALL.into_iter().map(|what| (what.as_str(), counts.count(what))).collect(),
             gone: counts.why_gone.clone(),
             moved_same_text: counts.moved_same_text,
@@ -89,7 +89,7 @@ impl CompareSummary {
                 .into_iter()
                 .map(|(name, [added, removed])| (name, ExportLines { added, removed }))
                 .collect(),
-            patch: of.comparable.settings && !of.list_is_lost,
+            patch: results.comparable.settings && !results.list_is_lost,
             overlap: overlaps.into_iter().collect(),
             more: BTreeMap::new(),
             beside: BTreeMap::new(),

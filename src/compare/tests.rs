@@ -141,8 +141,8 @@ fn message(run: &FinishedRun) -> BTreeMap<DocId, (String, DocId)> {
 
 /// Computes the change of each page by loops over all pairs of pages.
 fn expected_changes(old: &Crawl, new: &Crawl) -> BTreeMap<DocId, (String, DocId)> {
-    let only = |of: &Crawl, counterpart: &Crawl| -> Vec<(DocId, String, PageContent)> {
-        let pages = of.iter().filter(|(url, _)| !counterpart.contains_key(*url));
+    let only = |other_crawl: &Crawl, counterpart: &Crawl| -> Vec<(DocId, String, PageContent)> {
+        let pages = other_crawl.iter().filter(|(url, _)| !counterpart.contains_key(*url));
         let mut pages: Vec<_> = pages.map(|(url, page)| (doc_id(url), url.clone(), *page)).collect();
         pages.sort_by_key(|row| row.0);
         pages
@@ -186,8 +186,9 @@ fn expected_changes(old: &Crawl, new: &Crawl) -> BTreeMap<DocId, (String, DocId)
         let previous_moves = (moved_ids.clone(), arrived.clone());
         for (x, old_url, old_page) in &gone_pages {
             let left = |pages: &[(DocId, String, PageContent)], taken_ids: &BTreeMap<DocId, DocId>| -> Vec<DocId> {
-                let of = pages.iter().filter(|row| !taken_ids.contains_key(&row.0) && text(&row.2, old_page));
-                of.filter(|row| step(&row.1) == step(old_url)).map(|row| row.0).collect()
+                let same_text_pages =
+                    pages.iter().filter(|row| !taken_ids.contains_key(&row.0) && text(&row.2, old_page));
+                same_text_pages.filter(|row| step(&row.1) == step(old_url)).map(|row| row.0).collect()
             };
             if moved_ids.contains_key(x)
                 || left(&gone_pages, &previous_moves.0).len().max(left(&new_pages, &previous_moves.1).len()) > COMMON

@@ -37,7 +37,7 @@ impl ChangedTexts {
 fn count_chunks(old: &[[DocId; 2]], new: &[[FPrint; 2]]) -> Vec<(DocId, ChunkOverlap)> {
     let mut overlaps: Vec<(DocId, ChunkOverlap)> = Vec::new();
     for side in merge(old, new) {
-        let (page, n_common, of) = match side {
+        let (page, n_common, chunk_counts) = match side {
             MergeSide::Old(i) => (old[i][0], 0, [1, 0]),
             MergeSide::New(j) => (new[j][0], 0, [0, 1]),
             MergeSide::Both(i, _) => (old[i][0], 1, [1, 1]),
@@ -47,7 +47,7 @@ fn count_chunks(old: &[[DocId; 2]], new: &[[FPrint; 2]]) -> Vec<(DocId, ChunkOve
         }
         let counts = &mut overlaps.last_mut().expect("one has been pushed").1;
         counts.n_shared += n_common;
-        counts.of = [counts.of[0] + of[0], counts.of[1] + of[1]];
+        counts.of = [counts.of[0] + chunk_counts[0], counts.of[1] + chunk_counts[1]];
     }
     overlaps
 }
@@ -62,9 +62,9 @@ fn count_chunks(old: &[[DocId; 2]], new: &[[FPrint; 2]]) -> Vec<(DocId, ChunkOve
 /// # Cost
 /// Holds the tables `pages` of both results in memory, and 16 bytes for each chunk in memory or on
 /// disk. The inputs are read and parsed.
-pub(super) fn read(of: &ComparableResults) -> Result<ChangedTexts> {
-    let (runs, recipe) = ([&of.old, &of.new], of.new.job()?.chunks);
-    let pages = [PageTable::from_run(&of.old)?, PageTable::from_run(&of.new)?];
+pub(super) fn read(results: &ComparableResults) -> Result<ChangedTexts> {
+    let (runs, recipe) = ([&results.old, &results.new], results.new.job()?.chunks);
+    let pages = [PageTable::from_run(&results.old)?, PageTable::from_run(&results.new)?];
     let [old, new] = [PageColumns::from_table(&pages[0].0)?, PageColumns::from_table(&pages[1].0)?];
     let mut rows: [Vec<usize>; 2] = Default::default();
     for side in merge(old.doc_ids, new.doc_ids) {
@@ -83,18 +83,18 @@ pub(super) fn read(of: &ComparableResults) -> Result<ChangedTexts> {
         files.extend(rows.chunk_by(|&x, &y| sources[x] == sources[y]).map(|rows| (side, rows.to_vec())));
     }
     let inputs = [runs[0].job()?.input, runs[1].job()?.input];
-    let share = of.pool.part(of.workers as u64 * 4);
-    let outcome = || std::array::from_fn(|_| Partitions::new(of.ranges.count(), &share));
+    let share = results.pool.part(results.workers as u64 * 4);
+    let outcome = || std::array::from_fn(|_| Partitions::new(results.ranges.count(), &share));
     let queue = Mutex::new(files.into_iter());
     let count = queue.lock().expect("no thread has begun").len();
-    let read = threads::for_each(of.workers, count, outcome, |chunks: &mut [Partitions<[u64; 2]>; 2], _| {
+    let read = threads::for_each(results.workers, count, outcome, |chunks: &mut [Partitions<[u64; 2]>; 2], _| {
         let next = queue.lock().expect("nothing panics while it holds this").next();
         let Some((side, rows)) = next else { return Ok(()) };
         let (mut recipe, mut fprints) = (ChunkRecipe::new(&recipe), Vec::new());
         let doc_ids = pages[side].doc_ids()?;
         pages[side].read(&rows, &inputs[side], &mut |row, _, text| {
             recipe.fingerprint(text, &mut fprints);
-            let range = of.ranges.range(doc_ids[row]);
+            let range = results.ranges.range(doc_ids[row]);
             fprints.iter().try_for_each(|&fprint| chunks[side].push(range, [doc_ids[row], fprint]))
         })
     })?;

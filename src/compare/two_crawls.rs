@@ -280,11 +280,11 @@ impl ComparableResults {
             "patch": summary.patch,
         });
         let digest = format!("{:032x}", xxhash_rust::xxh3::xxh3_128(answer.to_string().as_bytes()));
-        let of = |url: &str, run: &FinishedRun| json!({ "url": url, "attempt": run.manifest.attempt, "digest": run.manifest.digest });
+        let to_json = |url: &str, run: &FinishedRun| json!({ "url": url, "attempt": run.manifest.attempt, "digest": run.manifest.digest });
         let job = json!({
             "kind": "diff",
-            "old": of(&settings.old, &self.old),
-            "new": of(&settings.new, &self.new),
+            "old": to_json(&settings.old, &self.old),
+            "new": to_json(&settings.new, &self.new),
             "recrawl": &self.recrawl,
             "options": &options,
             "beside": &summary.beside,

@@ -63,15 +63,15 @@ fn key(row: &RuleRow) -> Key<'_> {
 /// # Cost
 /// Reads `pages` and `clusters` of the newer result again, unless it has learned all rules again.
 pub(super) fn write(
-    of: &ComparableResults,
+    results: &ComparableResults,
     writer: &mut ResultWriter,
 ) -> Result<(Vec<RuleRow>, BTreeMap<&'static str, u64>)> {
-    let (old_rules, mut new_rules) = (in_force_before(of)?, Vec::new());
-    each_rule(&of.new, &mut |row| {
+    let (old_rules, mut new_rules) = (in_force_before(results)?, Vec::new());
+    each_rule(&results.new, &mut |row| {
         new_rules.push(row);
         Ok(())
     })?;
-    let changed_rules = changes(&old_rules, &new_rules, |rules| seen_again(&of.new, rules))?;
+    let changed_rules = changes(&old_rules, &new_rules, |rules| seen_again(&results.new, rules))?;
     writer.add(CHANGED, table(&changed_rules))?;
     let mut counts = BTreeMap::new();
     changed_rules.iter().for_each(|row| *counts.entry(row.what.as_str()).or_default() += 1);
@@ -81,8 +81,8 @@ pub(super) fn write(
 
 /// Returns the rules of the older result, and those that stood next to them according to an earlier
 /// comparison.
-fn in_force_before(of: &ComparableResults) -> Result<Vec<RuleRow>> {
-    if let Some(saved_past) = of.saved.as_ref().filter(|saved| saved.newest == 1 && saved.later <= 1) {
+fn in_force_before(results: &ComparableResults) -> Result<Vec<RuleRow>> {
+    if let Some(saved_past) = results.saved.as_ref().filter(|saved| saved.newest == 1 && saved.later <= 1) {
         // If the saved comparison is the one being repeated, its own table has the rules that were
         // in force before it.
         let dropped_kind = if saved_past.later == 0 { What::Withdrawn } else { What::New };
@@ -91,7 +91,7 @@ fn in_force_before(of: &ComparableResults) -> Result<Vec<RuleRow>> {
         }
     }
     let mut rules = Vec::new();
-    each_rule(&of.old, &mut |row| {
+    each_rule(&results.old, &mut |row| {
         rules.push(row);
         Ok(())
     })?;

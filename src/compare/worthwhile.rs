@@ -78,8 +78,8 @@ pub fn visits_worthwhile(
     let versions = (0..crawl.collections.len() as u32).map(|collection| Version { crawl: number, collection });
     let may_be_skipped = |of: &Version| chronicle.collection(*of).skipped > 0 && !chronicle.collection(*of).keep;
     let skipped_versions: Vec<Version> = versions.filter(may_be_skipped).collect();
-    let relation = |of: &Version| {
-        let collection = chronicle.collection(*of);
+    let relation = |version: &Version| {
+        let collection = chronicle.collection(*version);
         let (intervals, ends) = collection.seen;
         Relation { kind: collection.kind, intervals, ends, n_skipped: collection.skipped, age: collection.unseen + 1 }
     };
@@ -95,11 +95,11 @@ pub fn visits_worthwhile(
     let leaders = changed_leaders(&crawl.collections, number);
     let mut urls = urls(chronicle, (&skipped_versions, &worths), lists)?;
     let visit = |number: usize| {
-        let (of, collection) = (skipped_versions[number], chronicle.collection(skipped_versions[number]));
+        let (version, collection) = (skipped_versions[number], chronicle.collection(skipped_versions[number]));
         let leader_changed = leaders.get(&collection.similar_cluster) == Some(&true);
         CollectionVisit {
-            of,
-            why: why(collection, fates.get(&of).copied(), leader_changed),
+            of: version,
+            why: why(collection, fates.get(&version).copied(), leader_changed),
             relation: relations[number],
             value: worths[number],
             is_chosen: is_chosen[number],
@@ -116,12 +116,12 @@ fn changed_leaders(collections: &[Collection], crawl: u32) -> BTreeMap<DocId, bo
     leaders.map(|one| (one.similar_cluster, has_changed(one))).collect()
 }
 
-fn why(of: &Collection, fate: Option<Fate>, leader_changed: bool) -> &'static str {
+fn why(collection: &Collection, fate: Option<Fate>, leader_changed: bool) -> &'static str {
     match fate {
-        _ if of.unseen > 0 => "unseen",
+        _ if collection.unseen > 0 => "unseen",
         Some(Fate::Born | Fate::Split | Fate::Moved) => "new_mirror",
         Some(Fate::Drifted) => "drifted",
-        _ if of.lag.is_some_and(|lag| lag.crawls > 0) => "stale",
+        _ if collection.lag.is_some_and(|lag| lag.crawls > 0) => "stale",
         Some(Fate::Grew) => "grew",
         _ if leader_changed => "original_changed",
         _ => "probe_due",
@@ -133,28 +133,28 @@ fn why(of: &Collection, fate: Option<Fate>, leader_changed: bool) -> &'static st
 /// pages on earlier lists are added.
 fn urls(
     chronicle: &Chronicle,
-    (of, worths): (&[Version], &[VisitValue]),
+    (version_list, worths): (&[Version], &[VisitValue]),
     lists: AvoidHistory<'_>,
 ) -> Result<Vec<Vec<String>>> {
     let mut place: BTreeMap<DocId, usize> = BTreeMap::new();
-    for (number, version) in of.iter().enumerate() {
+    for (number, version) in version_list.iter().enumerate() {
         let members = chronicle.crawls()[&version.crawl].members_of(version.collection);
         place.extend(members.iter().map(|member| (member.doc_id, number)));
     }
-    let mut listed_pages: Vec<BTreeSet<DocId>> = vec![BTreeSet::new(); of.len()];
+    let mut listed_pages: Vec<BTreeSet<DocId>> = vec![BTreeSet::new(); version_list.len()];
     for list in lists {
         list(&mut |doc_id, _| {
             if let Some(&number) = place.get(&doc_id) {
                 listed_pages[number].insert(doc_id);
             }
         })?;
-        place.retain(|_, &mut at| listed_pages[at].len() < chronicle.collection(of[at]).skipped as usize);
+        place.retain(|_, &mut at| listed_pages[at].len() < chronicle.collection(version_list[at]).skipped as usize);
     }
     drop(place);
     let mut samples: BTreeMap<DocId, (usize, Option<String>)> = BTreeMap::new();
     for (number, pages) in listed_pages.into_iter().enumerate() {
         let pages: Vec<DocId> = pages.into_iter().collect();
-        let pages = draw(&pages, worths[number].probes, u64::from(of[number].crawl));
+        let pages = draw(&pages, worths[number].probes, u64::from(version_list[number].crawl));
         samples.extend(pages.into_iter().map(|page| (page, (number, None))));
     }
     for list in lists {
@@ -164,7 +164,7 @@ fn urls(
             }
         })?;
     }
-    let mut urls: Vec<Vec<String>> = vec![Vec::new(); of.len()];
+    let mut urls: Vec<Vec<String>> = vec![Vec::new(); version_list.len()];
     for (number, url) in samples.into_values() {
         urls[number].extend(url);
     }
