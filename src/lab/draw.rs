@@ -94,8 +94,8 @@ pub fn curves(
     let y = |value: f64| HEIGHT - LOW - value / high * (HEIGHT - LOW - TOP);
     let (end, low) = (WIDTH - 30.0, HEIGHT - LOW);
     for part in 0..=5 {
-        let (value, of) = (right * f64::from(part) / 5.0, high * f64::from(part) / 5.0);
-        let (x_position, tall) = (x(value), y(of));
+        let (value, y_value) = (right * f64::from(part) / 5.0, high * f64::from(part) / 5.0);
+        let (x_position, tall) = (x(value), y(y_value));
         let rounded = |value: f64| (value * 100.0).round() / 100.0;
         let _ = writeln!(svg, "<path d=\"M{x_position:.1} {TOP}V{low}M{LEFT} {tall:.1}H{end}\" stroke=\"#ddd\"/>");
         let _ = writeln!(
@@ -106,7 +106,7 @@ pub fn curves(
             low + 16.0,
             rounded(value),
             LEFT - 4.0,
-            rounded(of)
+            rounded(y_value)
         );
     }
     for (number, (name, points)) in series.iter().enumerate() {

@@ -134,11 +134,11 @@ pub fn find(name: &str) -> Result<Experiment> {
 }
 
 /// Makes a row with our value only.
-pub fn figure(what: &str, value: f64, unit: &str) -> FigureRow {
-    FigureRow::new(what, Some(value), unit)
+pub fn figure(label: &str, value: f64, unit: &str) -> FigureRow {
+    FigureRow::new(label, Some(value), unit)
 }
 
 /// Makes a row with our value and that of the paper.
-pub fn row_against_published(what: &str, value: f64, paper_value: f64, unit: &str) -> FigureRow {
-    FigureRow { published: Some(paper_value), ..figure(what, value, unit) }
+pub fn row_against_published(label: &str, value: f64, paper_value: f64, unit: &str) -> FigureRow {
+    FigureRow { published: Some(paper_value), ..figure(label, value, unit) }
 }

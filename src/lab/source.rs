@@ -164,9 +164,9 @@ pub(super) fn replication(options: &Options) -> Result<Vec<(ComparisonUnit, Vec<
 }
 
 /// Makes a row for a value of the paper that our data cannot confirm or refute.
-pub(super) fn not_ours(what: &str, paper_value: f64, unit: &str) -> FigureRow {
+pub(super) fn not_ours(label: &str, paper_value: f64, unit: &str) -> FigureRow {
     FigureRow {
-        what: what.into(),
+        what: label.into(),
         ours: None,
         published: Some(paper_value),
         reach: None,

@@ -108,10 +108,10 @@ fn run_worker(net: &mut Net<'_>, table: &SyntheticTable, overlap: &OverlapSettin
     let similarity = similar_pairs::<Row32, _>(net, rows, sources, &pages, overlap, None, |pair| {
         sets.union(pair.a.0, pair.b.0);
     })?;
-    let of = |stages: &[&str]| -> f64 {
+    let seconds_of = |stages: &[&str]| -> f64 {
         similarity.work.seconds.iter().filter(|stage| stages.contains(&stage.0)).map(|stage| stage.1).sum()
     };
-    let sorting = of(&["exchange rows", "sort rows"]);
+    let sorting = seconds_of(&["exchange rows", "sort rows"]);
     let join_start = Instant::now();
     let similar_labels = components(net, "trivial clusters", count, sets.forest().map(Ok))?;
     let seconds = [

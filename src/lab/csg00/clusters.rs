@@ -105,8 +105,8 @@ pub(super) fn table_2(options: &Options) -> Result<Vec<FigureRow>> {
         rows.push(figure(&format!("{name}: size"), cluster.size as f64, "pages"));
     }
     // The crawls that we can measure do not contain these collections, so the rows are separate.
-    for (rank, (what, cardinality, size)) in PUBLISHED.into_iter().enumerate() {
-        let name = format!("{}: {what} (the paper's)", rank + 1);
+    for (rank, (label, cardinality, size)) in PUBLISHED.into_iter().enumerate() {
+        let name = format!("{}: {label} (the paper's)", rank + 1);
         rows.push(not_ours(&format!("{name}: cardinality"), cardinality, "collections"));
         rows.push(not_ours(&format!("{name}: size"), size, "pages"));
     }

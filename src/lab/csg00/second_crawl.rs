@@ -111,19 +111,19 @@ pub(super) fn second_crawl(options: &Options) -> Result<Vec<FigureRow>> {
     for (name, grows_by) in
         [("new hosts", &host as &dyn Fn(&SynthPage) -> String), ("new pages", &|page| page.url.clone())]
     {
-        let of = |crawl: &str| format!("{crawl} {name}").replace(' ', "-");
-        let first = crawl(options, &web, &of("first"), |page, _| doc_id(&grows_by(page)) % 7 < 5)?;
+        let job_name = |crawl: &str| format!("{crawl} {name}").replace(' ', "-");
+        let first = crawl(options, &web, &job_name("first"), |page, _| doc_id(&grows_by(page)) % 7 < 5)?;
         let list = List::of(&first)?;
-        let second = crawl(options, &web, &of("second"), |_, url| !list.names(url))?;
-        let what = |what: &str| format!("{name}: {what}");
+        let second = crawl(options, &web, &job_name("second"), |_, url| !list.names(url))?;
+        let label_of = |what: &str| format!("{name}: {what}");
         rows.extend([
-            figure(&what("first crawl"), pages_of(&first), "pages"),
-            figure(&what("on its list"), first.summary.skip.pages as f64, "pages"),
-            row_against_published(&what("similar in the first crawl"), n_similar(&first), 48.0, "%"),
-            figure(&what("with an exact copy in the first crawl"), exact(&first), "%"),
-            figure(&what("second crawl"), pages_of(&second), "pages"),
-            row_against_published(&what("similar in the second crawl"), n_similar(&second), 13.0, "%"),
-            row_against_published(&what("with an exact copy in the second crawl"), exact(&second), 8.0, "%"),
+            figure(&label_of("first crawl"), pages_of(&first), "pages"),
+            figure(&label_of("on its list"), first.summary.skip.pages as f64, "pages"),
+            row_against_published(&label_of("similar in the first crawl"), n_similar(&first), 48.0, "%"),
+            figure(&label_of("with an exact copy in the first crawl"), exact(&first), "%"),
+            figure(&label_of("second crawl"), pages_of(&second), "pages"),
+            row_against_published(&label_of("similar in the second crawl"), n_similar(&second), 13.0, "%"),
+            row_against_published(&label_of("with an exact copy in the second crawl"), exact(&second), 8.0, "%"),
         ]);
     }
     let without_list = crawl(options, &web, "without", |_, _| true)?;

@@ -33,9 +33,9 @@ pub(super) fn section_4(options: &Options) -> Result<Vec<FigureRow>> {
         let collections = report(&run_job(options, job)?, truth.clone())?.collections;
         rows[0] = row_against_published("targets", collections.targets as f64, TARGETS, "targets");
         let label = |what: &str| format!("{condition}: {what}");
-        let row = |what: &str, measured: u64, paper_value: Option<f64>, unit: &str| FigureRow {
+        let row = |row_label: &str, measured: u64, paper_value: Option<f64>, unit: &str| FigureRow {
             published: paper_value,
-            ..figure(&label(what), measured as f64, unit)
+            ..figure(&label(row_label), measured as f64, unit)
         };
         let counts = problems.map(|_| COLLECTIONS);
         rows.push(row("collections of 10 and more pages", collections.collections, counts, "collections"));

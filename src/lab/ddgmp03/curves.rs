@@ -146,11 +146,11 @@ impl Curves {
 
     /// Returns the steps (D, C) of the best break-even point: with C = 1 for RP alone, or with any
     /// C.
-    pub(super) fn best(&self, of: fn(&CurvePoint) -> Quality, is_single: bool) -> (usize, usize) {
+    pub(super) fn best(&self, quality_of: fn(&CurvePoint) -> Quality, is_single: bool) -> (usize, usize) {
         let last = self.tolerances.len() - 1;
         let cells = (0..self.cells.len()).flat_map(|rp| (0..=last).map(move |hm| (rp, hm)));
         let best = cells.filter(|&(_, hm)| !is_single || hm == last).max_by(|&(rp, hm), &(other_rp, other_hm)| {
-            let break_even_at = |rp: usize, hm: usize| of(&self.cells[rp][hm]).break_even();
+            let break_even_at = |rp: usize, hm: usize| quality_of(&self.cells[rp][hm]).break_even();
             break_even_at(rp, hm).total_cmp(&break_even_at(other_rp, other_hm))
         });
         best.expect("at least one D is looked at")

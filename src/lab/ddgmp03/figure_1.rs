@@ -149,9 +149,9 @@ fn draw_curves(options: &Options, curves: &Curves, drawn_rows: [usize; 3]) -> Re
     let mut tsv = String::from("D\tC\tprecision\trecall\tdocument_precision\tdocument_recall\n");
     for (d, row) in curves.cells.iter().enumerate() {
         for (c, CurvePoint { pairs, documents }) in row.iter().enumerate() {
-            let of = |quality: &Quality| format!("{:.6}\t{:.6}", quality.precision, quality.recall);
+            let to_tsv = |quality: &Quality| format!("{:.6}\t{:.6}", quality.precision, quality.recall);
             let (d, c) = (curves.tolerances[d], curves.tolerances[c]);
-            let _ = writeln!(tsv, "{d:.3e}\t{c:.3e}\t{}\t{}", of(pairs), of(documents));
+            let _ = writeln!(tsv, "{d:.3e}\t{c:.3e}\t{}\t{}", to_tsv(pairs), to_tsv(documents));
         }
     }
     put(options, "ddgmp03-figure1", svg, tsv)

@@ -85,9 +85,13 @@ pub(super) fn run(args: Args) -> Result<()> {
                 format!("{unknown_target} is not a target of {truth_file}; name targets of that file"),
             ));
         }
-        for (of, side) in [("tuning", tuning(&result_rows, &targets)), ("held out", held_out(&result_rows, &targets))] {
+        for (side_name, side) in
+            [("tuning", tuning(&result_rows, &targets)), ("held out", held_out(&result_rows, &targets))]
+        {
             let report = evaluate(&side.pages, &side.clusters, &side.members, &side.links, &side.truth);
-            rows.extend(report.rows().into_iter().map(|row| FigureRow { what: format!("{of}: {}", row.what), ..row }));
+            rows.extend(
+                report.rows().into_iter().map(|row| FigureRow { what: format!("{side_name}: {}", row.what), ..row }),
+            );
         }
     }
     if let (Some(pairs), Some(path)) = (args.sample, &args.output) {

@@ -69,10 +69,10 @@ impl Draw {
 
     /// Returns the drawn pairs, by stratum.
     pub(super) fn pairs(self) -> Vec<(Stratum, DocId, DocId)> {
-        let of = |(stratum, pairs): (Stratum, BinaryHeap<_>)| {
+        let pairs_of_stratum = |(stratum, pairs): (Stratum, BinaryHeap<_>)| {
             pairs.into_sorted_vec().into_iter().map(move |(_, a, b)| (stratum, a, b))
         };
-        self.strata.into_iter().flat_map(of).collect()
+        self.strata.into_iter().flat_map(pairs_of_stratum).collect()
     }
 }
 

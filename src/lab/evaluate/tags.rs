@@ -50,17 +50,17 @@ pub(super) fn by_tags(
         };
         *counts.entry(stratum).or_default().entry(tag).or_default() += 1;
     }
-    let of = |stratum, tag| counts.get(&stratum).and_then(|tags| tags.get(&tag)).copied().unwrap_or(0);
+    let count_of = |stratum, tag| counts.get(&stratum).and_then(|tags| tags.get(&tag)).copied().unwrap_or(0);
     let share = |stratum| {
-        let part = of(stratum, PairTag::True);
-        Ratio { part, whole: part + of(stratum, PairTag::False) }
+        let part = count_of(stratum, PairTag::True);
+        Ratio { part, whole: part + count_of(stratum, PairTag::False) }
     };
     let mut rows = Vec::new();
     for stratum in [Stratum::Found, Stratum::False, Stratum::Missed] {
         for (tag, word) in [(PairTag::True, "true"), (PairTag::False, "false"), (PairTag::Unknown, "unknown")] {
             rows.push(FigureRow::new(
                 &format!("{stratum} pairs tagged {word}"),
-                Some(of(stratum, tag) as f64),
+                Some(count_of(stratum, tag) as f64),
                 "pairs",
             ));
         }
@@ -118,8 +118,8 @@ mod tests {
         let pairs = comparison.report(&[], &[]).pairs;
         assert_eq!(pairs, KnownPairCounts { predicted: 3, actual: 3, hits: 1, ..Default::default() });
         let pairs_drawn = draw(&comparison, 9).pairs();
-        let of = |stratum| pairs_drawn.iter().filter(|row| row.0 == stratum).count();
-        assert_eq!([Stratum::Found, Stratum::False, Stratum::Missed].map(of), [1, 2, 2]);
+        let count_of = |stratum| pairs_drawn.iter().filter(|row| row.0 == stratum).count();
+        assert_eq!([Stratum::Found, Stratum::False, Stratum::Missed].map(count_of), [1, 2, 2]);
 
         let tagged = [
             (0, 1, PairTag::True),

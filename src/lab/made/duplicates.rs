@@ -331,15 +331,15 @@ impl SyntheticCollection {
 
 /// Returns the number of documents of each cluster: giants, the power law, small ones.
 fn sizes(figures: &Planted, documents: u64) -> Vec<u32> {
-    let of = |share: u64, whole: u64| whole * share / 1_000_000;
-    let clusters = of(figures.clusters, documents);
-    let giants: Vec<u32> = figures.giants.iter().map(|&share| of(share, documents) as u32).collect();
+    let share_of = |share: u64, whole: u64| whole * share / 1_000_000;
+    let clusters = share_of(figures.clusters, documents);
+    let giants: Vec<u32> = figures.giants.iter().map(|&share| share_of(share, documents) as u32).collect();
     let mut small: Vec<u32> = Vec::new();
     for (size, share) in CLUSTER_SIZES {
         small.resize((clusters * share / 1000) as usize, size);
     }
     let other_documents: u64 = giants.iter().chain(&small).map(|&size| u64::from(size)).sum();
-    let left = (of(figures.duplicates, documents) + clusters).saturating_sub(other_documents);
+    let left = (share_of(figures.duplicates, documents) + clusters).saturating_sub(other_documents);
     let count = clusters.saturating_sub((giants.len() + small.len()) as u64);
     // Cluster j of the power law has 10.5 ((j + 1/2) / count)^-s documents. The exponent s is found
     // by bisection, so that these clusters have the remaining documents.

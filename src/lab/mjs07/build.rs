@@ -56,12 +56,12 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
         }
     }
     let bytes: u64 = first.iter().flat_map(|manifest| &manifest.chunks).map(|chunk| chunk.bytes).sum();
-    let of = |kind: usize, what: fn(&Took) -> f64| median(times[kind].iter().map(what).collect());
+    let median_of = |kind: usize, what: fn(&Took) -> f64| median(times[kind].iter().map(what).collect());
     let rate = |seconds: f64| rows as f64 / seconds / 1e6;
-    let user = |kind| rate(of(kind, |took| took.in_user_mode));
-    let processor = |kind| rate(of(kind, |took| took.in_user_mode + took.in_kernel));
-    let clock = |kind| rate(of(kind, |took| took.clock_seconds));
-    let memory = |kind| of(kind, |took| took.memory_bytes as f64 / 1e6);
+    let user = |kind| rate(median_of(kind, |took| took.in_user_mode));
+    let processor = |kind| rate(median_of(kind, |took| took.in_user_mode + took.in_kernel));
+    let clock = |kind| rate(median_of(kind, |took| took.clock_seconds));
+    let memory = |kind| median_of(kind, |took| took.memory_bytes as f64 / 1e6);
     let unit = "million fingerprints a second";
     Ok(vec![
         figure("one worker, by its time in user mode", user(0), unit).at_least(30.0),

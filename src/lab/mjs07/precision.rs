@@ -135,12 +135,12 @@ pub(super) fn figure_1(options: &Options) -> Result<Vec<FigureRow>> {
     for (scoring_name, scores) in scorings {
         for k in ks.clone() {
             let (precision, recall) = scores(&counts, k);
-            for (what, score) in [("precision", precision), ("recall", recall)] {
-                let what = format!("{scoring_name}, k = {k}: {what}");
+            for (label, score) in [("precision", precision), ("recall", recall)] {
+                let label = format!("{scoring_name}, k = {k}: {label}");
                 rows.push(if k == 3 {
-                    row_against_published(&what, score, NEAR, "share")
+                    row_against_published(&label, score, NEAR, "share")
                 } else {
-                    figure(&what, score, "share")
+                    figure(&label, score, "share")
                 });
             }
         }

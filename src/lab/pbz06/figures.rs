@@ -35,7 +35,7 @@ fn sizes(options: &Options, job: &str, year: Year, file: &str) -> Result<Vec<Fig
     let studies = studies(options, job, &[year])?;
     let mut figure_rows = Vec::new();
     for Study { year, summary } in &studies {
-        let of = year.map_or("this crawl".to_string(), |year| format!("collection {} (made up)", name(year)));
+        let crawl_name = year.map_or("this crawl".to_string(), |year| format!("collection {} (made up)", name(year)));
         let tables = &summary.tables;
         let parts = [
             ("a", "complete", &tables.complete),
@@ -49,11 +49,11 @@ fn sizes(options: &Options, job: &str, year: Year, file: &str) -> Result<Vec<Fig
             }
             let points: Vec<(f64, f64)> =
                 totals.documents_per_cluster.iter().map(|(&x, &y)| (x as f64, y as f64)).collect();
-            let title = format!("Documents per cluster, {part}, {of} (PBZ06 Figures 2 to 4)");
+            let title = format!("Documents per cluster, {part}, {crawl_name} (PBZ06 Figures 2 to 4)");
             let svg = draw::log_points(&title, "documents in the cluster", "clusters", &points);
             put(options, &format!("{file}{letter}"), svg, tsv)?;
             let max_size = totals.documents_per_cluster.keys().next_back().copied().unwrap_or(0);
-            figure_rows.push(figure(&format!("{of}, {part}: largest cluster"), max_size as f64, "documents"));
+            figure_rows.push(figure(&format!("{crawl_name}, {part}: largest cluster"), max_size as f64, "documents"));
         }
         // "The number of clusters with only two documents is greater for the complete collection
         // than for the sum of the two subcollections": 158,000 against 83,000 and 63,000 in 2003.
@@ -62,11 +62,11 @@ fn sizes(options: &Options, job: &str, year: Year, file: &str) -> Result<Vec<Fig
         };
         let parts_per_complete =
             (pair_share(&tables.connected) + pair_share(&tables.disconnected)) / pair_share(&tables.complete).max(1.0);
-        let what = format!("{of}: clusters of two in both parts, for one in the complete collection");
+        let label = format!("{crawl_name}: clusters of two in both parts, for one in the complete collection");
         figure_rows.push(if *year == Some(Year::Y2003) {
-            row_against_published(&what, parts_per_complete, (83.0 + 63.0) / 158.0, "clusters")
+            row_against_published(&label, parts_per_complete, (83.0 + 63.0) / 158.0, "clusters")
         } else {
-            figure(&what, parts_per_complete, "clusters")
+            figure(&label, parts_per_complete, "clusters")
         });
     }
     let up_to = |max_size: u64| {
@@ -101,11 +101,11 @@ pub(super) fn figure_5(options: &Options) -> Result<Vec<FigureRow>> {
             let _ = writeln!(tsv, "{number}\t{}\t{}\t{}", step.documents, step.clusters, step.duplicates);
         }
         let (steps, n_documents) = (growth.len() as f64, summary.tables.complete.documents.max(1) as f64);
-        let line = |of: fn(&GrowthStep) -> u64| {
-            (1..).zip(growth).map(|(n, step)| (f64::from(n) / steps, of(step) as f64 / n_documents)).collect()
+        let line = |value_of: fn(&GrowthStep) -> u64| {
+            (1..).zip(growth).map(|(n, step)| (f64::from(n) / steps, value_of(step) as f64 / n_documents)).collect()
         };
-        let of = year.map_or("this crawl".to_string(), |year| format!("collection {} (made up)", name(year)));
-        let title = format!("Growth by steps, {of} (PBZ06 Figure 5)");
+        let crawl_name = year.map_or("this crawl".to_string(), |year| format!("collection {} (made up)", name(year)));
+        let title = format!("Growth by steps, {crawl_name} (PBZ06 Figure 5)");
         let series: [(String, Vec<(f64, f64)>); 3] = [
             ("documents".into(), line(|step| step.documents)),
             ("duplicates".into(), line(|step| step.duplicates)),
@@ -120,11 +120,11 @@ pub(super) fn figure_5(options: &Options) -> Result<Vec<FigureRow>> {
             tsv,
         )?;
     }
-    let share_after = |share: usize, of: fn(&GrowthStep) -> u64| {
+    let share_after = |share: usize, value_of: fn(&GrowthStep) -> u64| {
         move |summary: &StudySummary| {
             let growth = &summary.tables.complete.growth;
             let step_number = (growth.len() * share).div_ceil(100).max(1) - 1;
-            percent(growth.get(step_number).map_or(0, of), growth.last().map_or(0, of))
+            percent(growth.get(step_number).map_or(0, value_of), growth.last().map_or(0, value_of))
         }
     };
     let complete = |summary: &StudySummary| summary.tables.complete.duplicates;
@@ -134,11 +134,15 @@ pub(super) fn figure_5(options: &Options) -> Result<Vec<FigureRow>> {
     };
     let paper_value = [420.0 / 8.76047, 280.0 / 7.7829];
     for study in &studies {
-        let what = format!("{}: duplicates found in the first step", study.year.map_or("this crawl", name));
+        let label = format!("{}: duplicates found in the first step", study.year.map_or("this crawl", name));
         figure_rows.push(match study.year {
-            Some(Year::Y2004) => row_against_published(&what, first(&study.summary), paper_value[0], "% of duplicates"),
-            Some(Year::Y2005) => row_against_published(&what, first(&study.summary), paper_value[1], "% of duplicates"),
-            _ => figure(&what, first(&study.summary), "% of duplicates"),
+            Some(Year::Y2004) => {
+                row_against_published(&label, first(&study.summary), paper_value[0], "% of duplicates")
+            }
+            Some(Year::Y2005) => {
+                row_against_published(&label, first(&study.summary), paper_value[1], "% of duplicates")
+            }
+            _ => figure(&label, first(&study.summary), "% of duplicates"),
         });
     }
     let half = rows(
@@ -153,8 +157,8 @@ pub(super) fn figure_5(options: &Options) -> Result<Vec<FigureRow>> {
     figure_rows.extend(half.into_iter().map(|row| if row.ours.is_some() { row.at_least(90.0) } else { row }));
     for study in &studies {
         let clusters = share_after(50, |step| step.clusters)(&study.summary);
-        let what = format!("{}: clusters found after half of the steps", study.year.map_or("this crawl", name));
-        figure_rows.push(figure(&what, clusters, "% of clusters"));
+        let label = format!("{}: clusters found after half of the steps", study.year.map_or("this crawl", name));
+        figure_rows.push(figure(&label, clusters, "% of clusters"));
     }
     figure_rows.extend(estimates(&studies));
     Ok(figure_rows)
@@ -166,25 +170,27 @@ fn estimates(studies: &[Study]) -> Vec<FigureRow> {
     // Published estimates after 20 and 50 %, and the maximum error as our target, in points.
     let paper_value = [34.4, 35.6];
     let reach = [1.5, 0.3];
-    let message = |what: &str, estimates: &[Estimate], paper: bool, is_held_out: bool| {
+    let message = |label: &str, estimates: &[Estimate], paper: bool, is_held_out: bool| {
         let mut rows = Vec::new();
         for estimate in estimates {
             let percent_index = PERCENTS.iter().position(|&percent| percent == estimate.percent).unwrap_or(0);
-            let what = format!("{what}, from {} % of the steps", estimate.percent);
+            let label = format!("{label}, from {} % of the steps", estimate.percent);
             rows.push(match paper {
-                true => row_against_published(&what, estimate.expected(), paper_value[percent_index], "% of documents"),
-                false => figure(&what, estimate.expected(), "% of documents"),
+                true => {
+                    row_against_published(&label, estimate.expected(), paper_value[percent_index], "% of documents")
+                }
+                false => figure(&label, estimate.expected(), "% of documents"),
             });
             let error = (estimate.expected() - estimate.real()).abs();
             let row = if paper {
                 row_against_published(
-                    &format!("{what}: error"),
+                    &format!("{label}: error"),
                     error,
                     (paper_value[percent_index] - 35.8f64).abs(),
                     "points",
                 )
             } else {
-                figure(&format!("{what}: error"), error, "points")
+                figure(&format!("{label}: error"), error, "points")
             };
             rows.push(if is_held_out { row.at_most(reach[percent_index]) } else { row });
         }
@@ -204,10 +210,16 @@ fn estimates(studies: &[Study]) -> Vec<FigureRow> {
         let study = studies.iter().find(|study| study.year == Some(year));
         study.map_or(&[][..], |study| &study.summary.tables.complete.growth)
     };
-    let of = |year: Year, reference: Year| -> Vec<Estimate> {
+    let estimates_of = |year: Year, reference: Year| -> Vec<Estimate> {
         PERCENTS.iter().filter_map(|&percent| estimate(growth(year), growth(reference), percent)).collect()
     };
-    let mut rows = message("2005: duplicates by the growth in 2004", &of(Year::Y2005, Year::Y2004), true, true);
-    rows.extend(message("2005: duplicates by the growth in 2003", &of(Year::Y2005, Year::Y2003), false, false));
+    let mut rows =
+        message("2005: duplicates by the growth in 2004", &estimates_of(Year::Y2005, Year::Y2004), true, true);
+    rows.extend(message(
+        "2005: duplicates by the growth in 2003",
+        &estimates_of(Year::Y2005, Year::Y2003),
+        false,
+        false,
+    ));
     rows
 }

@@ -22,7 +22,7 @@ use webtwin_job::{Job, resolve};
 
 /// Returns the entries for the tables and figures of the paper, and for the time of a study.
 pub fn entries() -> Vec<Experiment> {
-    let of = |name, summary, run| Experiment {
+    let experiment = |name, summary, run| Experiment {
         name,
         about: summary,
         unit: "documents of each made-up collection, without --input",
@@ -31,28 +31,36 @@ pub fn entries() -> Vec<Experiment> {
         run: ExperimentRun::Alone(run),
     };
     vec![
-        of("pbz06-table1", "characteristics of the collections (PBZ06 Table 1); --input STUDY", tables::table_1),
-        of("pbz06-table2", "clusters and duplicates (PBZ06 Table 2); --input STUDY for a real crawl", tables::table_2),
-        of("pbz06-table3", "near-duplicates (PBZ06 Table 3); --input STUDY", tables::table_3),
-        of(
+        experiment(
+            "pbz06-table1",
+            "characteristics of the collections (PBZ06 Table 1); --input STUDY",
+            tables::table_1,
+        ),
+        experiment(
+            "pbz06-table2",
+            "clusters and duplicates (PBZ06 Table 2); --input STUDY for a real crawl",
+            tables::table_2,
+        ),
+        experiment("pbz06-table3", "near-duplicates (PBZ06 Table 3); --input STUDY", tables::table_3),
+        experiment(
             "pbz06-table4",
             "duplicates by connected and disconnected part (PBZ06 Table 4); --input STUDY",
             tables::table_4,
         ),
-        of(
+        experiment(
             "pbz06-table5",
             "clusters with a document in the connected part (PBZ06 Table 5); --input STUDY",
             tables::table_5,
         ),
-        of(
+        experiment(
             "pbz06-table6",
             "unique and useful documents in the connected part (PBZ06 Table 6); --input STUDY",
             tables::table_6,
         ),
-        of("pbz06-figure2", "documents per cluster, 2003 (PBZ06 Figure 2); --input STUDY", figures::figure_2),
-        of("pbz06-figure3", "documents per cluster, 2004 (PBZ06 Figure 3); --input STUDY", figures::figure_3),
-        of("pbz06-figure4", "documents per cluster, 2005 (PBZ06 Figure 4); --input STUDY", figures::figure_4),
-        of(
+        experiment("pbz06-figure2", "documents per cluster, 2003 (PBZ06 Figure 2); --input STUDY", figures::figure_2),
+        experiment("pbz06-figure3", "documents per cluster, 2004 (PBZ06 Figure 3); --input STUDY", figures::figure_3),
+        experiment("pbz06-figure4", "documents per cluster, 2005 (PBZ06 Figure 4); --input STUDY", figures::figure_4),
+        experiment(
             "pbz06-figure5",
             "growth by steps, and estimates from the first (PBZ06 Figure 5, section 4.2); --input STUDY",
             figures::figure_5,
@@ -116,7 +124,7 @@ fn made_up_study(options: &Options, job: &Job, year: Year) -> Result<StudySummar
 /// values of the paper follow in separate rows.
 fn rows(
     studies: &[Study],
-    what: &str,
+    label: &str,
     is_planted: bool,
     unit: &str,
     value_of: impl Fn(&StudySummary) -> f64,
@@ -130,16 +138,16 @@ fn rows(
                 let suffix = if is_planted { " (planted)" } else { "" };
                 let paper = paper_values().find(|(other, _)| other == year).map_or(0.0, |(_, published)| published);
                 rows.push(row_against_published(
-                    &format!("{}: {what}{suffix}", name(*year)),
+                    &format!("{}: {label}{suffix}", name(*year)),
                     value_of(summary),
                     paper,
                     unit,
                 ));
             }
             None => {
-                rows.push(figure(&format!("this crawl: {what}"), value_of(summary), unit));
+                rows.push(figure(&format!("this crawl: {label}"), value_of(summary), unit));
                 rows.extend(
-                    paper_values().map(|(year, paper)| not_ours(&format!("{}: {what}", name(year)), paper, unit)),
+                    paper_values().map(|(year, paper)| not_ours(&format!("{}: {label}", name(year)), paper, unit)),
                 );
             }
         }

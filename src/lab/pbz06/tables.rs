@@ -8,8 +8,8 @@ use webtwin_core::study::report::{ClusterTotals, percent};
 use webtwin_dataflow::study::{StudySummary, read_summary};
 
 fn documents(studies: &[Study]) -> Vec<FigureRow> {
-    let of = |summary: &StudySummary| summary.tables.complete.documents as f64;
-    rows(studies, "documents", false, "documents", of, [2_067_278.0, 2_033_113.0, 2_174_520.0])
+    let value_of = |summary: &StudySummary| summary.tables.complete.documents as f64;
+    rows(studies, "documents", false, "documents", value_of, [2_067_278.0, 2_033_113.0, 2_174_520.0])
 }
 
 /// Reproduces Table 1. Synthetic collections begin with the documents of Table 2, so without a
@@ -41,22 +41,36 @@ pub(super) fn table_1(options: &Options) -> Result<Vec<FigureRow>> {
 /// Reproduces Table 2: clusters and duplicates.
 pub(super) fn table_2(options: &Options) -> Result<Vec<FigureRow>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-table2.toml"), &YEARS)?;
-    let of = |of: fn(&ClusterTotals) -> u64| {
-        move |summary: &StudySummary| percent(of(&summary.tables.complete), summary.tables.complete.documents)
+    let percent_of = |count_of: fn(&ClusterTotals) -> u64| {
+        move |summary: &StudySummary| percent(count_of(&summary.tables.complete), summary.tables.complete.documents)
     };
     let mut figures = documents(&studies);
-    figures.extend(rows(&studies, "clusters", true, "% of documents", of(|part| part.clusters), [12.17, 13.10, 11.75]));
+    figures.extend(rows(
+        &studies,
+        "clusters",
+        true,
+        "% of documents",
+        percent_of(|part| part.clusters),
+        [12.17, 13.10, 11.75],
+    ));
     figures.extend(rows(
         &studies,
         "duplicates",
         true,
         "% of documents",
-        of(|part| part.duplicates),
+        percent_of(|part| part.duplicates),
         [38.9, 43.1, 35.8],
     ));
     // "Only 48.9% of the documents are unique": the table itself has 43.8 % for 2004 and 48.9 % for
     // 2003.
-    figures.extend(rows(&studies, "unique", true, "% of documents", of(|part| part.unique), [48.92, 43.81, 52.45]));
+    figures.extend(rows(
+        &studies,
+        "unique",
+        true,
+        "% of documents",
+        percent_of(|part| part.unique),
+        [48.92, 43.81, 52.45],
+    ));
     for study in &studies {
         let complete = &study.summary.tables.complete;
         let multiset_percent = percent(complete.duplicates_by_multiset, complete.documents);
@@ -72,17 +86,17 @@ pub(super) fn table_2(options: &Options) -> Result<Vec<FigureRow>> {
 pub(super) fn table_3(options: &Options) -> Result<Vec<FigureRow>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-table3.toml"), &YEARS)?;
     let mut figures = documents(&studies);
-    let of = |summary: &StudySummary| summary.tables.complete.duplicates_percent;
-    figures.extend(rows(&studies, "duplicates", true, "% of documents", of, [38.9, 43.1, 35.8]));
+    let value_of = |summary: &StudySummary| summary.tables.complete.duplicates_percent;
+    figures.extend(rows(&studies, "duplicates", true, "% of documents", value_of, [38.9, 43.1, 35.8]));
     let paper_value = [[40.8, 44.5, 37.0], [46.1, 47.9, 43.2], [52.8, 53.4, 49.9]];
     for (level, (minimum, paper_value)) in ["90 %", "70 %", "50 %"].into_iter().zip(paper_value).enumerate() {
-        let of = |summary: &StudySummary| summary.tables.near[level].near_duplicates_percent;
+        let value_of = |summary: &StudySummary| summary.tables.near[level].near_duplicates_percent;
         figures.extend(rows(
             &studies,
             &format!("near-duplicates at {minimum}"),
             true,
             "% of documents",
-            of,
+            value_of,
             paper_value,
         ));
     }
@@ -101,8 +115,8 @@ pub(super) fn table_4(options: &Options) -> Result<Vec<FigureRow>> {
         ("duplicates, connected", |s| s.tables.connected.duplicates_percent, [25.9, 29.3, 26.0]),
         ("duplicates, disconnected", |s| s.tables.disconnected.duplicates_percent, [43.0, 50.4, 41.1]),
     ];
-    for (what, of, paper_value) in parts {
-        figures.extend(rows(&studies, what, true, "% of its documents", of, paper_value));
+    for (label, value_of, paper_value) in parts {
+        figures.extend(rows(&studies, label, true, "% of its documents", value_of, paper_value));
     }
     // "The absolute real number of duplicates is two or three times the absolute number of
     // duplicates in the connected component."
@@ -115,8 +129,15 @@ pub(super) fn table_4(options: &Options) -> Result<Vec<FigureRow>> {
 pub(super) fn table_5(options: &Options) -> Result<Vec<FigureRow>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-table5.toml"), &YEARS)?;
     let mut figures = documents(&studies);
-    let of = |summary: &StudySummary| summary.tables.clusters_in_connected.percent;
-    figures.extend(rows(&studies, "clusters with a document in the connected part", true, "%", of, [71.8, 76.0, 81.6]));
+    let value_of = |summary: &StudySummary| summary.tables.clusters_in_connected.percent;
+    figures.extend(rows(
+        &studies,
+        "clusters with a document in the connected part",
+        true,
+        "%",
+        value_of,
+        [71.8, 76.0, 81.6],
+    ));
     Ok(figures)
 }
 

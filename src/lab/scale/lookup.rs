@@ -146,8 +146,8 @@ fn settings(options: &Options, run: &str, index: &str, chunks: bool) -> BuildSet
 
 /// Returns a chunk of a page. All but four chunks are common to its family.
 fn chunk(page: u64, number: u64) -> u64 {
-    let of = if number < CHUNKS - 4 { (page / FAMILY) | (1 << 60) } else { page };
-    splitmix64((of << 8) | number)
+    let chunk_owner = if number < CHUNKS - 4 { (page / FAMILY) | (1 << 60) } else { page };
+    splitmix64((chunk_owner << 8) | number)
 }
 
 /// Writes a synthetic result of `pages` pages, of which a quarter may be skipped in favour of the

@@ -109,12 +109,13 @@ pub(super) fn memory(options: &Options) -> Result<Vec<FigureRow>> {
 /// Compares two workers with one, and a table with one of a sixteenth of the pages.
 pub(super) fn growth(options: &Options) -> Result<Vec<FigureRow>> {
     let cpu_before = processor_seconds();
-    let of = |pages: u64, workers| measure(options, pages, Chunking::TwoLines, workers, memory_for(pages, 8 << 30));
+    let measure_pages =
+        |pages: u64, workers| measure(options, pages, Chunking::TwoLines, workers, memory_for(pages, 8 << 30));
     let mut times = [const { Vec::new() }; 3];
     let mut last = None;
     for _ in 0..ROUNDS {
-        let sixteenth = of((options.scale / 16).max(1000), 2)?;
-        let (double, single_run) = (of(options.scale, 2)?, of(options.scale, 1)?);
+        let sixteenth = measure_pages((options.scale / 16).max(1000), 2)?;
+        let (double, single_run) = (measure_pages(options.scale, 2)?, measure_pages(options.scale, 1)?);
         same_pairs(&double, &single_run)?;
         times.iter_mut().zip([&sixteenth, &double, &single_run]).for_each(|(times, found)| times.push(found.seconds));
         last = Some((sixteenth, double));

@@ -52,9 +52,9 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
         Ok(peer) => (peer.program.clone(), Some(peer)),
         Err(reason) => (format!("DuckDB ({reason})"), None),
     };
-    let figure_of_join = |what: &str, of: &dyn Fn(&SelfJoin) -> f64, unit: &str| FigureRow {
-        ours: peer.as_ref().map(of),
-        ..figure(what, 0.0, unit)
+    let figure_of_join = |label: &str, value_of: &dyn Fn(&SelfJoin) -> f64, unit: &str| FigureRow {
+        ours: peer.as_ref().map(value_of),
+        ..figure(label, 0.0, unit)
     };
     let mut rows = vec![
         figure("rows", rows_made as f64, "rows"),

@@ -160,11 +160,11 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
         let hazard = wrong_skips(&mirrors, &mut hazard, &note_end);
         let caught = |wrong: u64| 1.0 - wrong as f64 / nobody as f64;
         let best = caught(uniform).max(caught(proportional));
-        let what =
+        let label_of =
             |policy: &str| format!("wrong skips caught at {:.0} % of all probes a crawl, {policy}", 100.0 * share);
-        rows.push(figure(&what("by hazard"), caught(hazard), "share").at_least(best));
-        rows.push(figure(&what("uniform"), caught(uniform), "share"));
-        rows.push(figure(&what("proportional"), caught(proportional), "share"));
+        rows.push(figure(&label_of("by hazard"), caught(hazard), "share").at_least(best));
+        rows.push(figure(&label_of("uniform"), caught(uniform), "share"));
+        rows.push(figure(&label_of("proportional"), caught(proportional), "share"));
     }
     Ok(rows)
 }

@@ -19,14 +19,14 @@ const TIMED_STAGES: [Timed; 4] = [
 pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let cpu_before = processor_seconds();
     let mut rows = Vec::new();
-    for (what, run) in TIMED_STAGES {
+    for (label, run) in TIMED_STAGES {
         let time = |workers| -> Result<f64> {
             Ok(run(&Options { workers, ..options.clone() })?[0].ours.expect("its time is measured"))
         };
         let (double_time, single_time) = (time(2)?, time(1)?);
         rows.extend([
-            figure(&format!("{what}, two workers"), double_time, "s"),
-            figure(&format!("{what}, one worker"), single_time, "s"),
+            figure(&format!("{label}, two workers"), double_time, "s"),
+            figure(&format!("{label}, one worker"), single_time, "s"),
             figure("  the former against the latter", single_time / double_time, "times").at_least(1.7),
         ]);
     }

@@ -100,8 +100,13 @@ fn run_costs(run: &MeasuredRun) -> Result<Vec<FigureRow>> {
     }
     let values = [run.bytes("hosts") as f64 / 1e6, run.bytes("pages") as f64 / 1e6, seconds("1 read")];
     let names = ["Server Map (table hosts)", "URL Map (table pages, with all its columns)"];
-    for (number, (what, paper_value, unit)) in MAPS_AND_READING.into_iter().enumerate() {
-        rows.push(row_against_published(names.get(number).unwrap_or(&what), values[number], paper_value * share, unit));
+    for (number, (label, paper_value, unit)) in MAPS_AND_READING.into_iter().enumerate() {
+        rows.push(row_against_published(
+            names.get(number).unwrap_or(&label),
+            values[number],
+            paper_value * share,
+            unit,
+        ));
     }
     rows.push(figure("workers", run.manifest.workers as f64, "threads"));
     rows.push(figure("peak memory", run.manifest.peak_memory_bytes as f64 / 1e6, "MB"));

@@ -31,9 +31,9 @@ pub(in super::super) fn histogram(options: &Options, name: &str, title: &str) ->
     let mut rows = Vec::new();
     for (unit, bars) in &histograms {
         for bar in bars {
-            let what = format!("{}: pages with {} replicas", unit.name(), bar.replicas);
+            let label = format!("{}: pages with {} replicas", unit.name(), bar.replicas);
             let paper_value = PUBLISHED.iter().find(|known| (known.0, known.1) == (*unit, &bar.replicas[..]));
-            rows.push(FigureRow { published: paper_value.map(|known| known.2), ..figure(&what, bar.share, "share") });
+            rows.push(FigureRow { published: paper_value.map(|known| known.2), ..figure(&label, bar.share, "share") });
             let _ = writeln!(tsv, "{}\t{}\t{}\t{:.6}", unit.name(), bar.replicas, bar.pages, bar.share);
         }
         let replicated_share = 1.0 - bars[0].share;
@@ -71,9 +71,9 @@ fn paper_savings(unit: ComparisonUnit) -> Option<f64> {
 
 /// Reproduces the savings of section 3.
 pub(super) fn savings(options: &Options) -> Result<Vec<FigureRow>> {
-    let row = |unit: ComparisonUnit, saved_share: f64, of: &str| FigureRow {
+    let row = |unit: ComparisonUnit, saved_share: f64, paper_unit: &str| FigureRow {
         published: paper_savings(unit),
-        ..figure(&format!("{}: {of} saved", unit.name()), (saved_share * 1e6).round() / 1e6, "share")
+        ..figure(&format!("{}: {paper_unit} saved", unit.name()), (saved_share * 1e6).round() / 1e6, "share")
     };
     if let Some(run) = &options.input {
         let run = MeasuredRun::read(run)?;
