@@ -258,8 +258,8 @@ impl LiveIndex {
         }
         self.postings.tend(self.pages.len() as u32)?;
         let (log, pages) = (self.log.reader(), &self.pages);
-        let of = |page| (pages.record(page), pages.cluster(page));
-        if let Some((domain, rules)) = self.advisor.rules.tend(&log, of)? {
+        let page_state = |page| (pages.record(page), pages.cluster(page));
+        if let Some((domain, rules)) = self.advisor.rules.tend(&log, page_state)? {
             self.log.append(&LogPayload::Rules(domain.clone(), rules.clone()).encode());
             self.advisor.take_rules(&domain, rules);
         }
@@ -377,14 +377,15 @@ impl LiveIndex {
     fn answer(&self, page: u32, record: LoggedPage) -> Result<AddedPageAnswer> {
         let match_kind = match record.of {
             None => None,
-            Some((of, resemblance)) => {
-                let measure = match (record.sample.is_empty(), self.pages.host_of(of) == self.pages.host_of(page)) {
+            Some((original, resemblance)) => {
+                let measure = match (record.sample.is_empty(), self.pages.host_of(original) == self.pages.host_of(page))
+                {
                     (true, _) => "exact",
                     (false, true) => "view",
                     (false, false) => "overlap",
                 };
                 let resemblance = f64::from(resemblance) / WHOLE as f64;
-                Some(OriginalPage { url: url_of(&self.log, &self.pages, of)?, resemblance, by: measure })
+                Some(OriginalPage { url: url_of(&self.log, &self.pages, original)?, resemblance, by: measure })
             }
         };
         let state = match &match_kind {

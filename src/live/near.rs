@@ -248,7 +248,7 @@ pub(crate) fn sample_of(log: &Log, pages: &LivePages, page: u32) -> Result<Vec<u
     let record = page_record(log, pages, page)?;
     match record.of {
         // Of the pages with one text, only the first one stores the sample.
-        Some((of, _)) if record.sample.is_empty() => sample_of(log, pages, of),
+        Some((original, _)) if record.sample.is_empty() => sample_of(log, pages, original),
         _ => Ok(record.sample),
     }
 }

@@ -244,9 +244,9 @@ fn insert_page<Columns>(
     columns: &Columns,
     key: impl Fn(&Columns, usize) -> u64,
 ) {
-    let of = |page: &u32| splitmix64(key(columns, *page as usize));
+    let hash_of_page = |page: &u32| splitmix64(key(columns, *page as usize));
     let row_key = key(columns, number as usize);
-    let entry = table.entry(splitmix64(row_key), |&page| key(columns, page as usize) == row_key, of);
+    let entry = table.entry(splitmix64(row_key), |&page| key(columns, page as usize) == row_key, hash_of_page);
     match entry {
         hashbrown::hash_table::Entry::Occupied(mut occupied) if policy == Put::Last => *occupied.get_mut() = number,
         hashbrown::hash_table::Entry::Occupied(_) => {}
@@ -264,9 +264,18 @@ mod tests {
 
     use super::*;
 
-    fn row(url: &str, exact: u64, title: u32, of: u32) -> LivePageRow {
+    fn row(url: &str, exact: u64, title: u32, original: u32) -> LivePageRow {
         let doc_id = hash(url);
-        LivePageRow { doc_id, exact, place: doc_id, record: LogPosition::default(), host: 0, title, counting: 0, of }
+        LivePageRow {
+            doc_id,
+            exact,
+            place: doc_id,
+            record: LogPosition::default(),
+            host: 0,
+            title,
+            counting: 0,
+            of: original,
+        }
     }
 
     #[test]

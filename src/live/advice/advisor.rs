@@ -37,20 +37,20 @@ impl Advisor {
     /// # Errors
     /// Returns any error of reading the log.
     pub(crate) fn observe(&mut self, log: &Log, pages: &mut LivePages, page: u32, record: &LoggedPage) -> Result<()> {
-        let of = match record.of {
-            Some((of, _)) => Some((of, url_of(log, pages, of)?)),
+        let copy_of = match record.of {
+            Some((copy_of, _)) => Some((copy_of, url_of(log, pages, copy_of)?)),
             None => None,
         };
         let is_placeholder = record.notice != 0;
         // Copies with the same name in another folder may be a mirror, so they are no evidence of a
         // trap.
-        let repeats = |(of, url): &(u32, String)| {
-            pages.host_of(*of) == pages.host_of(page) && aligned(&record.url, url).is_none()
+        let repeats = |(copy_of, url): &(u32, String)| {
+            pages.host_of(*copy_of) == pages.host_of(page) && aligned(&record.url, url).is_none()
         };
-        let is_idle = is_placeholder || of.as_ref().is_some_and(repeats);
+        let is_idle = is_placeholder || copy_of.as_ref().is_some_and(repeats);
         self.folders.add(&record.url, is_idle, is_placeholder);
         let domain = domain_of(&record.url);
-        self.rules.observe(domain, page, of.is_some_and(|(_, url)| domain_of(&url) == domain));
+        self.rules.observe(domain, page, copy_of.is_some_and(|(_, url)| domain_of(&url) == domain));
         let fetched_pages = FetchedPages { pages, log, folders: &self.folders };
         let advice = self.mirrors.observe(fetched_pages, page, &record.url)?;
         self.give(advice);

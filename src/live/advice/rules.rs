@@ -57,11 +57,14 @@ impl DomainRules {
         if !self.domains.contains_key(domain) {
             self.domains.insert(domain.into(), Domain::default());
         }
-        let of = self.domains.get_mut(domain).expect("it was put there");
-        of.pages.push(page);
-        of.copies += u64::from(is_copy);
-        if !of.is_waiting && of.copies >= MIN_COPIES && of.copies >= of.learned_at * 5 / 4 {
-            of.is_waiting = true;
+        let domain_state = self.domains.get_mut(domain).expect("it was put there");
+        domain_state.pages.push(page);
+        domain_state.copies += u64::from(is_copy);
+        if !domain_state.is_waiting
+            && domain_state.copies >= MIN_COPIES
+            && domain_state.copies >= domain_state.learned_at * 5 / 4
+        {
+            domain_state.is_waiting = true;
             self.waiting_domains.push(domain.into());
         }
     }
@@ -87,12 +90,12 @@ impl DomainRules {
         if self.work.is_none()
             && let Some(domain) = self.waiting_domains.pop()
         {
-            let of = self.domains.get_mut(&domain).expect("it waits");
-            (of.is_waiting, of.learned_at) = (false, of.copies);
+            let domain_state = self.domains.get_mut(&domain).expect("it waits");
+            (domain_state.is_waiting, domain_state.learned_at) = (false, domain_state.copies);
             // The sample has all pages of a cluster or none of them, because rules follow from
             // pairs of copies.
-            let parts = of.pages.len().div_ceil(MAX_PAGES) as u64;
-            let pages = of.pages.iter().map(|&number| page(number));
+            let parts = domain_state.pages.len().div_ceil(MAX_PAGES) as u64;
+            let pages = domain_state.pages.iter().map(|&number| page(number));
             let pages: Vec<(LogPosition, u32)> =
                 pages.filter(|(_, cluster)| splitmix64(u64::from(*cluster)).is_multiple_of(parts)).collect();
             let log = log.clone();
@@ -106,12 +109,12 @@ impl DomainRules {
 
     /// Replaces the rules of a domain; returns the advice that follows.
     pub(crate) fn take(&mut self, domain: &str, rules: Vec<RuleRow>) -> Vec<Advice> {
-        let of = self.domains.entry(domain.into()).or_default();
+        let domain_state = self.domains.entry(domain.into()).or_default();
         let is_same = |x: &RuleRow, y: &RuleRow| {
             (&x.scope, &x.kind, &x.pattern, &x.replacement) == (&y.scope, &y.kind, &y.pattern, &y.replacement)
         };
         // A rule that was learned again keeps its advice and its number; only changes are advised.
-        let (stay, withdrawn_rules): (Vec<_>, Vec<_>) = std::mem::take(&mut of.rules)
+        let (stay, withdrawn_rules): (Vec<_>, Vec<_>) = std::mem::take(&mut domain_state.rules)
             .into_iter()
             .partition(|(known, _)| rules.iter().any(|rule| is_same(rule, known)));
         let withdrawn =
@@ -122,7 +125,7 @@ impl DomainRules {
             if number == 0 {
                 withdrawn_rules.push(advice(domain, rule.clone(), AdvisedAction::Rewrite, None));
             }
-            of.rules.push((rule, number));
+            domain_state.rules.push((rule, number));
         }
         let rules = self.domains.values().flat_map(|of| &of.rules).filter_map(|(rule, _)| rule.rule());
         let mut rules: Vec<Rule> = rules.collect();

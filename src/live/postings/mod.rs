@@ -168,9 +168,9 @@ impl ChunkPostings {
     fn runs_to_merge(&self) -> Option<Range<usize>> {
         let tier = |run: &Arc<PostingsFile>| (run.len() / self.capacity.max(1) as u64).max(1).ilog(FAN as u64);
         (FAN..=self.runs.len()).rev().map(|end| end - FAN..end).find(|range| {
-            let of = &self.runs[range.clone()];
-            let max_tier = of.iter().map(tier).max().expect("there are four");
-            of.iter().all(|run| tier(run) == max_tier)
+            let merged_runs = &self.runs[range.clone()];
+            let max_tier = merged_runs.iter().map(tier).max().expect("there are four");
+            merged_runs.iter().all(|run| tier(run) == max_tier)
         })
     }
 

@@ -34,9 +34,9 @@ impl ChunkTable {
     pub(super) fn insert(&mut self, hash: u64, page: u32) {
         let number = self.entries.len() as u32;
         let entries = &self.entries;
-        let of = |entry: &u32| splitmix64(entries[*entry as usize].hash);
+        let hash_of = |entry: &u32| splitmix64(entries[*entry as usize].hash);
         let is_match = |entry: &u32| entries[*entry as usize].hash == hash;
-        let previous = match self.last.entry(splitmix64(hash), is_match, of) {
+        let previous = match self.last.entry(splitmix64(hash), is_match, hash_of) {
             hashbrown::hash_table::Entry::Occupied(mut occupied) => std::mem::replace(occupied.get_mut(), number),
             hashbrown::hash_table::Entry::Vacant(free) => {
                 free.insert(number);

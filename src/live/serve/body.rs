@@ -73,8 +73,8 @@ pub(super) fn records(
     sink: &mut RecordSink<'_>,
 ) -> std::result::Result<(), Problem> {
     if form == BodyForm::Warc && !bytes.is_empty() && warc::probe(&Bytes(bytes))?.is_none() {
-        let what = format!("the body is not a WARC file, but {}", warc::looks_like(&Bytes(bytes))?);
-        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "not_warc", what));
+        let message = format!("the body is not a WARC file, but {}", warc::looks_like(&Bytes(bytes))?);
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "not_warc", message));
     }
     let count = Cell::new(0);
     let mut count_and_pass = |record| {
@@ -89,8 +89,9 @@ pub(super) fn records(
         BodyForm::Warc => warc::read_range(&Bytes(bytes), 0..bytes.len() as u64, input, &mut count_and_pass).map(drop),
     };
     if count.get() > limit {
-        let what = format!("the body has more than {limit} records, and none was added; send them in smaller bodies");
-        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", what));
+        let message =
+            format!("the body has more than {limit} records, and none was added; send them in smaller bodies");
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", message));
     }
     Ok(result?)
 }

@@ -206,8 +206,8 @@ impl FollowedFiles {
         // A crawler may replace a file under its name. Then the old offset has no meaning.
         let is_other = file_state.inode.is_some_and(|inode| inode != metadata.ino());
         if is_other || metadata.len() < file_state.offset {
-            let what = if is_other { "was replaced by another file" } else { "has become shorter" };
-            notify(format_args!("warning: {name} {what}, and is read again from its beginning"));
+            let message = if is_other { "was replaced by another file" } else { "has become shorter" };
+            notify(format_args!("warning: {name} {message}, and is read again from its beginning"));
             (file_state.offset, file_state.bytes) = (0, 0);
         }
         file_state.inode = Some(metadata.ino());

@@ -37,8 +37,8 @@ pub(super) fn router(service: Arc<Service>) -> Router {
     with_fallbacks(router).with_state(service)
 }
 
-fn unsupported(what: &str) -> Problem {
-    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media_type", what)
+fn unsupported(message: &str) -> Problem {
+    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media_type", message)
 }
 
 /// Returns the format of a body, from the headers of its request.
@@ -165,8 +165,8 @@ async fn pages_txt(State(service): Of, body: Body) -> AnswerResult {
     let lines = std::str::from_utf8(&body)
         .map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "not_utf8", "the body is not UTF-8"))?;
     if lines.lines().count() > limits.batch {
-        let what = format!("the body has more than {} URLs; send them in smaller bodies", limits.batch);
-        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", what));
+        let message = format!("the body has more than {} URLs; send them in smaller bodies", limits.batch);
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", message));
     }
     let mut text = String::with_capacity(lines.len());
     for line in lines.lines() {

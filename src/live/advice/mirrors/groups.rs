@@ -21,15 +21,15 @@ impl FolderGroups {
                 self.folders[target as usize].endings = self.folders[folder as usize].endings.clone();
             }
         }
-        let of = widest_pair.map(|number| self.folders[number as usize].group);
-        if of[0].is_some() && of[0] == of[1] {
+        let groups = widest_pair.map(|number| self.folders[number as usize].group);
+        if groups[0].is_some() && groups[0] == groups[1] {
             return Vec::new();
         }
         let number = self.groups.len() as u32;
         let mut group = Group::default();
-        for (folder, of) in widest_pair.into_iter().zip(of) {
-            match of {
-                Some(of) => group.members.append(&mut self.groups[of as usize].members),
+        for (folder, group_number) in widest_pair.into_iter().zip(groups) {
+            match group_number {
+                Some(group_number) => group.members.append(&mut self.groups[group_number as usize].members),
                 None => group.members.push(folder),
             }
         }
@@ -83,9 +83,9 @@ impl FolderGroups {
     /// it turns out to be wrong.
     pub(super) fn check(&mut self, folder_a: u32, folder_b: u32, is_match: bool) -> Option<Advice> {
         let number = [folder_a, folder_b].into_iter().find(|&number| {
-            let of = self.folders[number as usize].group;
+            let group_number = self.folders[number as usize].group;
             self.folders[number as usize].advice.is_some()
-                && of.is_some_and(|of| [folder_a, folder_b].contains(&self.groups[of as usize].kept_folder))
+                && group_number.is_some_and(|of| [folder_a, folder_b].contains(&self.groups[of as usize].kept_folder))
         })?;
         let (number_given, evidence) = self.folders[number as usize].advice.as_mut()?;
         evidence.add_recent(is_match);
@@ -140,9 +140,9 @@ impl FolderGroups {
 }
 
 /// Returns the kind of a mirror: two names of one site are aliases, and all else are mirrors.
-fn kind(prefix: &str, of: &str) -> CopyGroupKind {
+fn kind(prefix: &str, target: &str) -> CopyGroupKind {
     let is_site = |prefix: &str| folders(prefix).count() == 1;
-    match is_site(prefix) && is_site(of) && domain_of(prefix) == domain_of(of) {
+    match is_site(prefix) && is_site(target) && domain_of(prefix) == domain_of(target) {
         true => CopyGroupKind::Alias,
         false => CopyGroupKind::Mirror,
     }
