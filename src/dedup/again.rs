@@ -161,14 +161,14 @@ impl CorpusSource {
             rows = row + 1;
             match content {
                 Row::Record(id, text) if row == wanted_row => record = Some(reread_record(file, row, id, text)),
-                Row::Other(what) if row == wanted_row => other_text = Some(what),
+                Row::Other(description) if row == wanted_row => other_text = Some(description),
                 _ => {}
             }
             Ok(row < wanted_row)
         })?;
         let name = format!("{}:{wanted_row}", file.name);
         record.ok_or_else(|| match other_text {
-            Some(what) => Error::input(name, what),
+            Some(description) => Error::input(name, description),
             None => Error::input(name, format!("the file has {rows} rows; count rows from 0")),
         })
     }

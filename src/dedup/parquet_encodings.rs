@@ -120,7 +120,7 @@ mod tests {
         let new = || WriterProperties::builder().set_writer_version(WriterVersion::PARQUET_2_0);
         let old = WriterProperties::builder;
         let (text, id) = (|| "text".into(), || "id".into());
-        for (what, properties) in [
+        for (case, properties) in [
             ("defaults", old()),
             ("defaults of version 2", new()),
             ("no dictionary", old().set_dictionary_enabled(false)),
@@ -138,7 +138,7 @@ mod tests {
         ] {
             let original = encoded_with(&groups, properties.build());
             let (copy, _) = copied(&original, &RowActions { is_kept: &|row| row % 4 != 3, notes: None });
-            assert_eq!(pages(&copy), pages(&original), "{what}");
+            assert_eq!(pages(&copy), pages(&original), "{case}");
         }
     }
 }

@@ -78,10 +78,11 @@ impl Checkpoints {
         let count = inputs.files.len();
         let checkpoint = |(number, file): (usize, &CorpusFile)| {
             let steps = records.steps(number, count)?;
-            let of = format!("{}\n{}\n{}\n{}", file.name(), file.stamp.bytes, file.stamp.version, file.format.name());
+            let identity =
+                format!("{}\n{}\n{}\n{}", file.name(), file.stamp.bytes, file.stamp.version, file.format.name());
             Some(Checkpoint {
                 steps,
-                stamp: StepStamp { seen: xxh3_64(of.as_bytes()), run: 0 },
+                stamp: StepStamp { seen: xxh3_64(identity.as_bytes()), run: 0 },
                 recording: Mutex::default(),
             })
         };

@@ -227,12 +227,12 @@ fn write_removed(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus, verdicts: 
     while files.is_empty() || rows.peek().is_some() {
         let group: Vec<_> = rows.by_ref().take(GROUP_ROWS).collect();
         let kept_of = |row: &(u32, super::verdicts::RemovedRecord)| row.1.kept_record;
-        let ids = |of: &dyn Fn(&(u32, super::verdicts::RemovedRecord)) -> u32| -> Result<TableColumn> {
-            group.iter().map(|row| corpus.id(of(row))).collect::<Result<StringTable>>().map(TableColumn::Text)
+        let ids = |number_of: &dyn Fn(&(u32, super::verdicts::RemovedRecord)) -> u32| -> Result<TableColumn> {
+            group.iter().map(|row| corpus.id(number_of(row))).collect::<Result<StringTable>>().map(TableColumn::Text)
         };
-        let places = |of: &dyn Fn(&(u32, super::verdicts::RemovedRecord)) -> u32| -> (TableColumn, TableColumn) {
+        let places = |number_of: &dyn Fn(&(u32, super::verdicts::RemovedRecord)) -> u32| -> (TableColumn, TableColumn) {
             let (files, rows) =
-                group.iter().map(|row| corpus.place(of(row))).map(|(file, row)| (name(file), row)).unzip();
+                group.iter().map(|row| corpus.place(number_of(row))).map(|(file, row)| (name(file), row)).unzip();
             (TableColumn::Text(files), TableColumn::Count(rows))
         };
         let ((file, row), (kept_file, kept_row)) = (places(&|row| row.0), places(&kept_of));
