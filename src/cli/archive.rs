@@ -138,7 +138,7 @@ fn table(summary: &ArchiveSummary) -> String {
     let NearSummary { records, stored_bytes, zstd_bytes, near_bytes } = summary.near;
     let rest = summary.bytes_out - stored_bytes;
     let mut table = String::from("bytes\tshare\twhat\n");
-    for (bytes, what) in [
+    for (bytes, label) in [
         (summary.bytes_in, "input".to_string()),
         (summary.bytes_out, "with exact copies as revisits".into()),
         (rest + zstd_bytes.unwrap_or(0), format!("and {records} near-copies as separate zstd frames")),
@@ -148,7 +148,7 @@ fn table(summary: &ArchiveSummary) -> String {
         (near_bytes, "as differences".into()),
     ] {
         let share = 100.0 * bytes as f64 / summary.bytes_in.max(1) as f64;
-        table.push_str(&format!("{bytes}\t{share:.1} %\t{what}\n"));
+        table.push_str(&format!("{bytes}\t{share:.1} %\t{label}\n"));
     }
     table
 }

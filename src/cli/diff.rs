@@ -74,8 +74,9 @@ pub(super) struct Args {
 impl Args {
     fn settings(&self) -> Result<CompareSettings> {
         if let Some(other_setting) = self.sets.iter().find(|set| !set.trim_start().starts_with("recrawl.")) {
-            let what = "only settings of recrawl are accepted, as recrawl.KEY=VALUE; the two results have all others";
-            return Err(Error::Usage(format!("--set {other_setting}: {what}")));
+            let message =
+                "only settings of recrawl are accepted, as recrawl.KEY=VALUE; the two results have all others";
+            return Err(Error::Usage(format!("--set {other_setting}: {message}")));
         }
         let mut recrawl = webtwin_job::resolve("--set", "", &self.sets)?.recrawl;
         (recrawl.texts, recrawl.across_settings) = (self.texts, self.across_settings);
@@ -187,7 +188,7 @@ fn report(settings: &CompareSettings, summary: &CompareSummary, seconds: f64) {
     };
     let pages = list(&mut summary.pages.iter().map(|(what, n)| (what.to_string(), *n)));
     notify(format_args!("{pages_old} pages in the older crawl, {pages_new} in the newer: {pages}"));
-    for (what, counts) in [
+    for (label, counts) in [
         ("gone", list(&mut summary.gone.iter().map(|(why, n)| (why.clone(), *n)))),
         ("sites", list(&mut summary.sites_changed.iter().map(|(what, n)| (what.clone(), *n)))),
         ("avoid list", list(&mut summary.avoid_changed.iter().map(|(what, n)| (what.to_string(), *n)))),
@@ -208,7 +209,7 @@ fn report(settings: &CompareSettings, summary: &CompareSummary, seconds: f64) {
         ),
     ] {
         if !counts.is_empty() {
-            notify(format_args!("{what}: {counts}"));
+            notify(format_args!("{label}: {counts}"));
         }
     }
     notify(format_args!("compared in {seconds:.1} s: {}", settings.output));

@@ -214,8 +214,8 @@ impl Plan {
         };
         let (synthetic, defaults, real_counts) =
             (counts_of(job)?, counts_of(&default)?, CrawlCounts::of_real_crawl(pages, job));
-        let as_many = |of: fn(&CrawlCounts) -> u64| {
-            (of(&real_counts) as f64 * of(&synthetic) as f64 / of(&defaults).max(1) as f64) as u64
+        let as_many = |count: fn(&CrawlCounts) -> u64| {
+            (count(&real_counts) as f64 * count(&synthetic) as f64 / count(&defaults).max(1) as f64) as u64
         };
         let (tuples, pairs) = (as_many(|of| of.held.tuples), as_many(|of| of.held.pairs));
         let estimate = MemoryEstimate { tuples, pairs, ..real_counts.held };

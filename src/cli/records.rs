@@ -19,9 +19,9 @@ const MAX_TORN_LISTED: usize = 5;
 pub(super) fn report(records: &RecordTotals) {
     let n_rejected: u64 = records.rejected.values().sum();
     notify(format_args!("{} records read: {} pages kept, {n_rejected} rejected", records.read, records.kept));
-    for (what, counts) in [("rejected", &records.rejected), ("kept, but repaired", &records.repaired)] {
+    for (label, counts) in [("rejected", &records.rejected), ("kept, but repaired", &records.repaired)] {
         if !counts.is_empty() {
-            notify(format_args!("  {what}: {}", format_reasons(counts)));
+            notify(format_args!("  {label}: {}", format_reasons(counts)));
         }
     }
     if let Some(revisits) = records.rejected.get(Reason::Revisit.as_str()) {

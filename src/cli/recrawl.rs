@@ -330,10 +330,10 @@ impl ScheduledJob {
     }
 }
 
-/// Returns true if records that were read with the settings `of` and this version of Ghostscript
-/// can be restored by a job that reads with the settings `reading`.
-pub(super) fn serves(of: &str, ghostscript: &Option<String>, reading: &str) -> bool {
-    of == reading && ghostscript.as_ref().is_none_or(|version| version == ghostscript_version())
+/// Returns true if records that were read with the settings `version` and this version of
+/// Ghostscript can be restored by a job that reads with the settings `reading`.
+pub(super) fn serves(version: &str, ghostscript: &Option<String>, reading: &str) -> bool {
+    version == reading && ghostscript.as_ref().is_none_or(|version| version == ghostscript_version())
 }
 
 /// Returns the records that were read ahead with the settings `reading`.
@@ -352,14 +352,14 @@ pub(super) fn ahead_serving(state: &JobState, reading: &str) -> Result<Vec<ReadA
 fn minimum_pages(previous: Option<&Generation>, job: &Job) -> Option<LeastPages> {
     let Recrawl { least_pages: share, avoided: policy, retract, .. } = &job.recrawl;
     let Generation { number, pages: Some(pages), .. } = previous.filter(|_| retract.is_empty())? else { return None };
-    let (n_before, what) = match policy {
+    let (n_before, basis) = match policy {
         AvoidancePolicy::No => (pages.kept, format!("pages of generation {number}")),
         AvoidancePolicy::Yes | AvoidancePolicy::Probed => (
             pages.kept.saturating_sub(pages.skip),
             format!("pages of generation {number} that are not on its avoid list"),
         ),
     };
-    Some(LeastPages { before: n_before, what, share: *share, inputs: format_names(&job.input.urls) })
+    Some(LeastPages { before: n_before, what: basis, share: *share, inputs: format_names(&job.input.urls) })
 }
 
 /// Returns the comparison of a generation's result with the previous one, if it exists and has a
@@ -370,16 +370,21 @@ fn history_of(generation: &Generation) -> Result<Option<&str>> {
 
 /// Returns the command for a missing comparison of a generation, whose run ended between the result
 /// and the comparison; and the previous generation.
-fn comparison_to_make(state: &JobState, of: &Generation, recrawl: &Recrawl) -> Result<Option<(String, Generation)>> {
-    let Some(diff) = &of.diff else { return Ok(None) };
+fn comparison_to_make(
+    state: &JobState,
+    previous: &Generation,
+    recrawl: &Recrawl,
+) -> Result<Option<(String, Generation)>> {
+    let Some(diff) = &previous.diff else { return Ok(None) };
     let is_there = Location::parse(diff)?.into_folder().join(manifest::NAME)?.exists()?;
     // The first result has no previous one. Generations that were removed are no longer known.
-    let Some(last) = of.number.checked_sub(1).and_then(|number| state.generation(number).ok()).filter(|_| !is_there)
+    let Some(last) =
+        previous.number.checked_sub(1).and_then(|number| state.generation(number).ok()).filter(|_| !is_there)
     else {
         return Ok(None);
     };
     let history = history_of(&last)?.map(|of| format!(" --history {of}")).unwrap_or_default();
-    let (old, new, sets) = (&last.result, &of.result, sets_of_a_comparison(recrawl));
+    let (old, new, sets) = (&last.result, &previous.result, sets_of_a_comparison(recrawl));
     Ok(Some((format!("webtwin diff {old} {new}{history} --output {diff}{sets}"), last)))
 }
 
@@ -468,8 +473,8 @@ fn format_names(names: &[String]) -> String {
     const MAX_SHOWN: usize = 5;
     let examples: Vec<&str> = names.iter().take(MAX_SHOWN).map(String::as_str).collect();
     let n_omitted = names.len().saturating_sub(MAX_SHOWN);
-    let and = if n_omitted > 0 { format!(" and {n_omitted} more") } else { String::new() };
-    format!("{}{and}", examples.join(", "))
+    let suffix = if n_omitted > 0 { format!(" and {n_omitted} more") } else { String::new() };
+    format!("{}{suffix}", examples.join(", "))
 }
 
 #[cfg(test)]

@@ -71,8 +71,8 @@ pub(super) fn run(args: Args) -> Result<()> {
         let report = read(&run, &ReportOptions { baseline, evaluation, pairs: args.pairs, machine })?;
         if args.json { json(&report) } else { page(&report) }
     } else if args.against.is_some() || args.evaluation.is_some() {
-        let of = format!("{}: --against and --evaluation need a run with pages; leave them out", args.run);
-        return Err(Error::Usage(of));
+        let message = format!("{}: --against and --evaluation need a run with pages; leave them out", args.run);
+        return Err(Error::Usage(message));
     } else {
         let outline = outline(&run, &ReportOptions { pairs: args.pairs, machine, ..ReportOptions::default() })?;
         if args.json { json(&outline) } else { outline_page(&outline) }

@@ -427,9 +427,9 @@ fn end_of_reading(resume: &Resume, records: &SavedRecords) {
     let (taken_up, n_recorded) = (resume.taken_up.load(Ordering::Relaxed), resume.recorded.load(Ordering::Relaxed));
     notify(format_args!("resume: {taken_up} work items restored from checkpoints, {n_recorded} saved{ignored_text}"));
     let steps = resume.steps();
-    for (what, steps) in [("restored", &steps.taken_up), ("saved", &steps.recorded)] {
+    for (label, steps) in [("restored", &steps.taken_up), ("saved", &steps.recorded)] {
         if !steps.is_empty() {
-            notify(format_args!("resume: steps {what}: {}", steps.join(", ")));
+            notify(format_args!("resume: steps {label}: {}", steps.join(", ")));
         }
     }
     if resume.gave_up.load(Ordering::Relaxed) {

@@ -82,7 +82,7 @@ fn show(args: &ShowArgs) -> Result<()> {
     }
     let read_ahead: usize = state.ahead()?.iter().flat_map(|list| &list.files).map(|file| file.records.len()).sum();
     if args.json {
-        let of = |generation: &webtwin_storage::state::Generation| {
+        let to_json = |generation: &webtwin_storage::state::Generation| {
             serde_json::json!({
                 "number": generation.number, "result": generation.result, "records": generation.records(),
                 "bytes": generation.bytes(), "files": generation.files.len(), "inputs": generation.inputs,
@@ -90,7 +90,7 @@ fn show(args: &ShowArgs) -> Result<()> {
                 "working_folder": generation.working_folder, "job": generation.job, "pages": generation.pages,
             })
         };
-        let rows: Vec<serde_json::Value> = generations.iter().map(of).collect();
+        let rows: Vec<serde_json::Value> = generations.iter().map(to_json).collect();
         let state = serde_json::json!({ "state": args.state, "generations": rows, "read_ahead": read_ahead });
         return print(|out| writeln!(out, "{state}"));
     }

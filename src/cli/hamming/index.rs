@@ -56,8 +56,8 @@ pub(super) fn run(args: Args) -> Result<()> {
     let making = Builder::bytes(count, !args.no_doc_ids, design.largest_table);
     // Checked before the fingerprints are read.
     if let Some(allowed_bytes) = args.memory.filter(|memory| *memory < making) {
-        let (what, setting) = ("making an online index".into(), "--memory".into());
-        return Err(Error::MemoryLimit { what, needed_bytes: making, allowed_bytes, setting });
+        let (purpose, setting) = ("making an online index".into(), "--memory".into());
+        return Err(Error::MemoryLimit { what: purpose, needed_bytes: making, allowed_bytes, setting });
     }
     let (min_bits, max_bits) = design.top_bits();
     notify(format_args!(

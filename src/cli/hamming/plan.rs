@@ -35,9 +35,11 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
-    for (what, value, maximum) in [("documents", args.documents, 1 << 50), ("queries", args.queries, u32::MAX.into())] {
+    for (quantity, value, maximum) in
+        [("documents", args.documents, 1 << 50), ("queries", args.queries, u32::MAX.into())]
+    {
         if value > maximum {
-            return Err(Error::Usage(format!("{value} {what}, but at most {maximum} can be planned for")));
+            return Err(Error::Usage(format!("{value} {quantity}, but at most {maximum} can be planned for")));
         }
     }
     let job = Job::default();
