@@ -101,11 +101,11 @@ fn is_ours(manifest: &Manifest) -> bool {
 pub(super) fn archived(archive: &Location) -> Result<(Vec<WarcInput>, ArchiveSummary, Vec<String>)> {
     let manifest = Manifest::read(archive)?;
     if !is_ours(&manifest) {
-        let what = format!(
+        let message = format!(
             "not an archive of this form ({}), but written by {}; restore it with that build",
             RECIPE.1, manifest.build
         );
-        return Err(Error::input(archive.name(), what));
+        return Err(Error::input(archive.name(), message));
     }
     let entry = |path: &str| {
         let entry = manifest.files.iter().find(|file| file.path == path);

@@ -118,12 +118,12 @@ pub(super) fn copies(
         let first = rows.iter().position(|row| may_hold(row.name));
         let is_new = |row: &&KeyedRecord| (row.file as usize) < files;
         n_kept += rows[1..].iter().take(first.unwrap_or(rows.len())).filter(is_new).count() as u64;
-        let [of, copies_of_record @ ..] = &rows[first.unwrap_or(rows.len())..] else { return Ok(()) };
+        let [first_row, copies_of_record @ ..] = &rows[first.unwrap_or(rows.len())..] else { return Ok(()) };
         let copy = |row: &KeyedRecord| RecordCopy {
             file: row.file,
-            of_file_number: of.file,
+            of_file_number: first_row.file,
             offset: row.offset,
-            of_record_offset: of.offset,
+            of_record_offset: first_row.offset,
         };
         copies_of_record.iter().filter(is_new).map(copy).try_for_each(|copy| {
             visit(&copy);
@@ -152,16 +152,16 @@ pub(super) fn holders(
     let mut copies = RecordCopies::new(files, effort);
     let mut missing = None;
     rows.group_by_key(|rows| {
-        let of = rows[0];
-        if of.rank == WANTED_RANK {
-            missing.get_or_insert(of);
+        let holder_row = rows[0];
+        if holder_row.rank == WANTED_RANK {
+            missing.get_or_insert(holder_row);
             return Ok(());
         }
         let copy = |row: &KeyedRecord| RecordCopy {
             file: row.file,
-            of_file_number: of.file,
+            of_file_number: holder_row.file,
             offset: row.offset,
-            of_record_offset: of.offset,
+            of_record_offset: holder_row.offset,
         };
         rows.iter().filter(|row| row.rank == WANTED_RANK).try_for_each(|row| copies.push(copy(row)))
     })?;

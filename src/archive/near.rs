@@ -46,10 +46,10 @@ impl NearCopies {
         let numbers: HashMap<&str, u32> = read.iter().filter_map(|&source| Some((source, number(source)?))).collect();
         if let Some(read) = read.first().filter(|_| numbers.is_empty()) {
             let example = files.first().map_or("none", |file| file.location.name());
-            let what = format!(
+            let message = format!(
                 "it read none of the given files: it read {read}, but {example} is given; name the files as that run did"
             );
-            return Err(Error::input(run.folder.name(), what));
+            return Err(Error::input(run.folder.name(), message));
         }
         let place = |page: u64| -> Result<Option<InputPosition>> {
             let row = pages.row(page)?;

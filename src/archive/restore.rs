@@ -44,11 +44,13 @@ pub(super) fn restore(
     let (copies, missing) = holders(survey.rows, summary.files.len(), effort)?;
     if let Some(row) = missing {
         let offset = row.offset;
-        let mut what = format!("the record at offset {offset} refers to a payload that is in no file of the archive");
+        let mut message =
+            format!("the record at offset {offset} refers to a payload that is in no file of the archive");
         if !compared_with.is_empty() {
-            what += &format!("; the archive was made against {}, so add it with --against", compared_with.join(", "));
+            message +=
+                &format!("; the archive was made against {}, so add it with --against", compared_with.join(", "));
         }
-        return Err(Error::input(files[row.file as usize].location.name(), what));
+        return Err(Error::input(files[row.file as usize].location.name(), message));
     }
     stage_times.end_stage("survey");
     let attempt = Attempt::new(folder, &random_id()?)?;
@@ -141,9 +143,9 @@ impl Restorer<'_> {
         let archived = &self.summary.files[number];
         let is_same = HEXLOWER.encode(&std::mem::take(&mut writer.fingerprint).finish()) == archived.sha256;
         if !is_same || writer.records != archived.records.read {
-            let what = "its restored records differ from the archived ones, so the archive has changed or is damaged; \
+            let message = "its restored records differ from the archived ones, so the archive has changed or is damaged; \
                         put the file back";
-            return Err(Error::input(file.location.name(), what));
+            return Err(Error::input(file.location.name(), message));
         }
         Ok((writer.output_file.finish(None)?, writer.records))
     }
@@ -177,11 +179,11 @@ impl FileWriter<'_> {
 
     fn restore(&mut self, record: &StoredRecord, block: &[u8]) -> Result<()> {
         let damaged_error = || {
-            let what = format!(
+            let message = format!(
                 "the record at offset {} cannot be restored, so the archive is damaged; put the file back",
                 record.range.start
             );
-            Error::input(self.file.location.name(), what)
+            Error::input(self.file.location.name(), message)
         };
         let copy = *self.copies.next().filter(|copy| copy.offset == record.range.start).ok_or_else(damaged_error)?;
         let own_head = RewritableHead::parse(&record.head).ok_or_else(damaged_error)?;

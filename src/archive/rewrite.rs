@@ -251,17 +251,24 @@ impl Rewriter<'_> {
                 // The run has found a page at this offset, but there is no complete record.
                 (None, Reference::Near(_)) => continue,
             };
-            let of = match (PayloadRecord::parse(&record.head, &record.http), reference) {
-                (Some(of), _) => of,
+            let payload_record = match (PayloadRecord::parse(&record.head, &record.http), reference) {
+                (Some(payload_record), _) => payload_record,
                 (None, Reference::Copy(_)) => return Err(changed_input_error(file, offset)),
                 (None, Reference::Near(_)) => continue,
             };
             match reference {
-                Reference::Copy(_) if of.names().iter().any(|name| self.referred_names.binary_search(name).is_ok()) => {
+                Reference::Copy(_)
+                    if payload_record.names().iter().any(|name| self.referred_names.binary_search(name).is_ok()) =>
+                {
                     writing.n_kept_referred += 1;
                 }
                 Reference::Copy(place) => {
-                    let revisit = revisit(&of, &record.http, &self.original(place, originals)?, block_taken.digests());
+                    let revisit = revisit(
+                        &payload_record,
+                        &record.http,
+                        &self.original(place, originals)?,
+                        block_taken.digests(),
+                    );
                     let member = packer.pack(&[&revisit, &record.http, TRAILER])?;
                     // A revisit that is not smaller saves nothing.
                     if member.len() as u64 >= record.range.end - record.range.start {
@@ -278,7 +285,7 @@ impl Rewriter<'_> {
                     writing.n_older += u64::from(self.files[place.0 as usize].is_older);
                 }
                 Reference::Near(base) => {
-                    self.near_copy(attempt, &mut writing, &mut packer, (&of, &record, block_taken), base)?
+                    self.near_copy(attempt, &mut writing, &mut packer, (&payload_record, &record, block_taken), base)?
                 }
             }
         }
@@ -331,7 +338,7 @@ impl Rewriter<'_> {
         attempt: &Attempt,
         writing: &mut Writing,
         packer: &mut Packer,
-        (of, record, block_taken): (&PayloadRecord, &StoredRecord, Taken),
+        (payload_record, record, block_taken): (&PayloadRecord, &StoredRecord, Taken),
         (base_file, base_offset): InputPosition,
     ) -> Result<()> {
         let Some(block) = block_taken.block.filter(|block| block.len() as u64 <= MAX_BYTES) else { return Ok(()) };
@@ -349,7 +356,7 @@ impl Rewriter<'_> {
         let payload = &base_block[stored_record.http.len()..];
         let frame = near::compress(payload, &block, self.near_level)?;
         let place = (writing.differences_bytes, frame.len());
-        let note = note(of, &stored_record.head, &base.digests().0, place);
+        let note = note(payload_record, &stored_record.head, &base.digests().0, place);
         let member = packer.pack(&[&note.0, &note.1, TRAILER])?;
         // The record that replaces the near-copy counts towards the size of the difference.
         let (stored_bytes, near_bytes) = (record.range.end - record.range.start, (member.len() + frame.len()) as u64);

@@ -211,8 +211,8 @@ impl Surveyor<'_> {
         // head.
         let original = own_head.and_then(|head| head.original());
         let head = original.as_deref().unwrap_or(&record.head);
-        let this = xxh3_64(format!("{} {}", self.number, record.range.start).as_bytes());
-        record::id_name(head).map_or(Ok(()), |name| self.names.push(name, this))?;
+        let record_hash = xxh3_64(format!("{} {}", self.number, record.range.start).as_bytes());
+        record::id_name(head).map_or(Ok(()), |name| self.names.push(name, record_hash))?;
         // In an uncompressed file, records after other bytes stay unchanged. A forged record among
         // such bytes may claim any length, and its boundaries in the archive must not differ from
         // those in the input.
@@ -224,7 +224,7 @@ impl Surveyor<'_> {
         });
         let holder = match &row {
             Some(row) => Some((row.name, u64::from(row.key[0]) << 32 | u64::from(row.key[1]))),
-            None => record::place_name(head).map(|name| (name, this)),
+            None => record::place_name(head).map(|name| (name, record_hash)),
         };
         holder.map_or(Ok(()), |(name, payload)| self.names.push(name, payload))?;
         Ok(row)

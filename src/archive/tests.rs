@@ -179,7 +179,7 @@ fn payloads_that_may_differ_are_kept() {
     let chunked_response = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", &payload[..]].concat();
     let base = (1, "http://a/1", 1);
     let first = record("response", base, "", &response(&payload));
-    for (what, other_record) in [
+    for (case, other_record) in [
         ("another transfer encoding", record("response", (2, "http://a/2", 2), "", &chunked_response)),
         ("a resource", record("resource", (2, "http://a/2", 2), "", &payload)),
         ("a part", record("response", (2, "http://a/2", 2), "WARC-Truncated: time\r\n", &response(&payload))),
@@ -197,8 +197,8 @@ fn payloads_that_may_differ_are_kept() {
         let [input, archive] = ["in", "out"].map(|name| folder.path().join(name));
         write_warc(&input, "x.warc", &[first.clone(), other_record]);
         let summary = archived(&input, &archive);
-        assert_eq!(summary.records, ArchiveCounts { read: 2, copied: 2, revisits: 0, near: 0 }, "{what}");
-        assert_eq!(warcs(&archive), warcs(&input), "{what}");
+        assert_eq!(summary.records, ArchiveCounts { read: 2, copied: 2, revisits: 0, near: 0 }, "{case}");
+        assert_eq!(warcs(&archive), warcs(&input), "{case}");
     }
 }
 
@@ -208,7 +208,7 @@ fn originals_of_revisits_in_the_input_are_kept() {
     let copy =
         |number, uri: &str, second, more: &str| record("response", (number, uri, second), more, &response(&payload));
     let digest = format!("WARC-Payload-Digest: {}\r\n", sha1(&payload));
-    for (what, lines) in [
+    for (case, lines) in [
         ("by id", "WARC-Refers-To: <urn:uuid:00000002>\r\n".to_string()),
         (
             "by target and date",
@@ -223,10 +223,10 @@ fn originals_of_revisits_in_the_input_are_kept() {
             [copy(1, "http://a/1", 1, &digest), copy(2, "http://a/2", 2, &digest), copy(3, "http://a/3", 3, "")];
         write_warc(&input, "x.warc.zst", &[&copies[..], &[revisit]].concat());
         let summary = archived(&input, &archive);
-        assert_eq!((summary.records.revisits, summary.kept_referred), (1, 1), "{what}");
+        assert_eq!((summary.records.revisits, summary.kept_referred), (1, 1), "{case}");
         let (content_before, content_after) =
             (Content::of(&warcs(&input)["x.warc.zst"]), Content::of(&warcs(&archive)["x.warc.zst"]));
-        assert_eq!((&content_before[..2], &content_before[3]), (&content_after[..2], &content_after[3]), "{what}");
+        assert_eq!((&content_before[..2], &content_before[3]), (&content_after[..2], &content_after[3]), "{case}");
     }
 }
 
@@ -276,13 +276,13 @@ fn write_input(input: &Path, files: &[(usize, Vec<Part>)]) -> Option<BTreeSet<St
     for (file_number, (compression, parts)) in files.iter().enumerate() {
         let name = format!("{file_number}.warc{}", ["", ".gz", ".zst"][*compression]);
         let mut bytes = Vec::new();
-        for &(what, seed, second) in parts {
+        for &(part_kind, seed, second) in parts {
             number += 1;
             let payload = noise(seed, [0, 40, 900, 5000][seed]);
             let uri = format!("http://a/{}", number % 7);
             let place = (number % 20, &uri[..], second);
             let digest = format!("WARC-Payload-Digest: {}\r\n", sha1(&payload));
-            let record_bytes = match what {
+            let record_bytes = match part_kind {
                 0..5 => record("response", place, "", &response(&payload)),
                 5 => record("response", place, &digest, &response(&payload)),
                 6 => record("resource", place, "", &payload),
@@ -292,7 +292,7 @@ fn write_input(input: &Path, files: &[(usize, Vec<Part>)]) -> Option<BTreeSet<St
                 10 => record("response", place, "", &response(&payload)).replace_first(b"Length: ", b"Length: 1"),
                 _ => [record("response", place, "", &response(&payload)), b"junk".to_vec()].concat(),
             };
-            if what >= 10 {
+            if part_kind >= 10 {
                 damaged_files.insert(name.clone());
             }
             write_warc(input, &format!("part.{name}"), &[record_bytes]);
@@ -446,11 +446,11 @@ impl ReplaceFirst for Vec<u8> {
 /// have the same payload; without older files, records that were not captured later. If it names an
 /// id, exactly one record has it.
 fn references_lead_to_payloads(files: &BTreeMap<String, Vec<u8>>, older_archives: &BTreeMap<String, Vec<u8>>) {
-    let of = |files: &BTreeMap<String, Vec<u8>>| -> Vec<Vec<u8>> {
+    let payloads_of = |files: &BTreeMap<String, Vec<u8>>| -> Vec<Vec<u8>> {
         files.values().flat_map(|file| Content::of(file)).filter(|part| part.0).map(|part| part.1).collect()
     };
-    let news = of(files);
-    let records = [&news[..], &of(older_archives)].concat();
+    let news = payloads_of(files);
+    let records = [&news[..], &payloads_of(older_archives)].concat();
     let field = |record: &[u8], name: &str| values(record, name).concat();
     let payload = |record: &[u8]| {
         let heads = if field(record, "WARC-Type") == "response" { 2 } else { 1 };
@@ -492,9 +492,9 @@ fn names_of_several_records_are_not_written_into_a_reference() {
     for (records, revisits, n_kept) in [(&copies[..], 2, 0), (&twice_named, 1, 2), (&same_named, 0, 1)] {
         let folder = tempfile::tempdir().unwrap();
         let [input, archive, restored_folder] = ["in", "out", "back"].map(|name| folder.path().join(name));
-        let of =
+        let copy_of =
             |&(uri, second, payload): &(&str, u32, &Vec<u8>)| record_at(5, &format!("http://a/{uri}"), second, payload);
-        write_warc(&input, "x.warc.gz", &records.iter().map(of).collect::<Vec<_>>());
+        write_warc(&input, "x.warc.gz", &records.iter().map(copy_of).collect::<Vec<_>>());
         let summary = archived(&input, &archive);
         assert_eq!((summary.records.revisits, summary.kept_ambiguous), (revisits, n_kept), "{records:?}");
         let files = warcs(&archive);
