@@ -155,11 +155,11 @@ fn rows<const N: usize>(file: &str, text: &str, tag: PairTag) -> Result<Vec<Row<
             }
             let fields: Vec<&str> = text.splitn(N + 1, '\t').collect();
             let Some(urls) = fields.first_chunk::<N>() else {
-                let what = format!(
+                let message = format!(
                     "has {} of {N} URLs; write URL, tab, URL, and optionally a tab and the reason",
                     fields.len()
                 );
-                return Err(refused(file, line, &what));
+                return Err(refused(file, line, &message));
             };
             add(line, *urls, fields.get(N).copied().unwrap_or_default())?;
         }
@@ -167,8 +167,8 @@ fn rows<const N: usize>(file: &str, text: &str, tag: PairTag) -> Result<Vec<Row<
     Ok(rows)
 }
 
-fn refused(file: &str, line: usize, what: &str) -> Error {
-    Error::input(file, format!("line {line}: {what}"))
+fn refused(file: &str, line: usize, message: &str) -> Error {
+    Error::input(file, format!("line {line}: {message}"))
 }
 
 fn contents(file: &str) -> Result<String> {

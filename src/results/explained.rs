@@ -63,8 +63,9 @@ impl PagePairTables {
     /// Memory for all tables except links, and for the fingerprints of the pages that are read.
     pub fn read(run: &FinishedRun, urls: [&str; 2], read_crawl: bool) -> Result<PagePairTables> {
         if run.manifest.table("pages").next().is_none() {
-            let of = format!("{}: has no table of pages; explain compares pages of `webtwin run`", run.folder);
-            return Err(Error::Usage(of));
+            let no_pages_message =
+                format!("{}: has no table of pages; explain compares pages of `webtwin run`", run.folder);
+            return Err(Error::Usage(no_pages_message));
         }
         let (job, pages) = (run.job()?, PageTable::from_run(run)?);
         let hosts = numbered(pages.0.text("host")?);
@@ -226,10 +227,10 @@ impl PagePairTables {
         let better = |page, counterpart| {
             let rivals = Page::first(self.hosts.len()).filter(|&row| !self.centres.contains_key(&doc_ids[row]));
             let matches = evidence.better(page, counterpart, rivals, &self.hosts, settings);
-            let rival = |of: &GuardedMatch| Rival {
-                url: urls[of.to.index()].to_string(),
-                shared: of.shared,
-                larger: of.larger,
+            let rival = |guarded_match: &GuardedMatch| Rival {
+                url: urls[guarded_match.to.index()].to_string(),
+                shared: guarded_match.shared,
+                larger: guarded_match.larger,
             };
             matches.iter().map(rival).collect::<Vec<_>>()
         };

@@ -308,7 +308,7 @@ impl Sources {
     /// # Cost
     /// Tables of pages and text files are read. For F and raw files the number is known.
     pub fn rows(&self) -> Result<u64> {
-        let of = |item: &SourceItem| match item {
+        let rows_of = |item: &SourceItem| match item {
             SourceItem::Piece(set, piece) => {
                 let count = set.manifest.chunks[piece.chunk].count;
                 // The last part of a chunk contains the remainder.
@@ -329,7 +329,7 @@ impl Sources {
                 Ok(rows)
             }
         };
-        self.items.iter().map(of).sum()
+        self.items.iter().map(rows_of).sum()
     }
 
     fn note_source(&mut self, source: &str, source_kind: (u32, String)) -> Result<()> {

@@ -247,8 +247,8 @@ impl Rows<'_> {
         offsets.dedup();
         // Rows by URL and offset of a record, which may be the content of several rows.
         let mut left: HashMap<&str, BTreeMap<u64, Vec<usize>>> = HashMap::new();
-        for (of, row) in records {
-            left.entry(&of.url).or_default().entry(of.offset).or_default().push(*row);
+        for (record, row) in records {
+            left.entry(&record.url).or_default().entry(record.offset).or_default().push(*row);
         }
         let urls_wanted: HashSet<&str> = left.keys().copied().collect();
         let is_wanted = |url: &str| CanonicalUrl::parse(url).is_ok_and(|url| urls_wanted.contains(url.as_str()));
@@ -259,9 +259,9 @@ impl Rows<'_> {
             let text = match extractor.page(&page, &url)? {
                 Ok(extracted) => extracted.text,
                 Err((reason, detail)) => {
-                    let what =
+                    let message =
                         format!("the record at offset {} cannot be read: {}: {detail}", page.offset, reason.as_str());
-                    return Err(Error::input(name, what));
+                    return Err(Error::input(name, message));
                 }
             };
             if rows.first().is_some_and(|&row| self.is_same(row, &page, text)) {
@@ -332,8 +332,8 @@ impl Rows<'_> {
 }
 
 fn changed_page_error(name: &str, offset: u64, url: &str) -> Error {
-    let what = format!(
+    let message = format!(
         "the record at offset {offset} is not {url} as the run read it; the input has changed since, so run again"
     );
-    Error::input(name, what)
+    Error::input(name, message)
 }

@@ -121,9 +121,9 @@ impl RangedTable {
         match columns.iter().find(is_missing) {
             None => Ok(table),
             Some(column) => {
-                let what =
+                let message =
                     format!("has no column {column}, so an earlier build may have written it; run the job again");
-                Err(Error::input(&self.name, what))
+                Err(Error::input(&self.name, message))
             }
         }
     }
