@@ -239,17 +239,17 @@ impl<'a> TruthComparison<'a> {
     /// Returns trivial cluster, number of the page of the target, and doc id of each page that both
     /// run and truth have. Copies of each other have the same number.
     pub fn known_pages(&self) -> impl Iterator<Item = (Option<DocId>, Option<u32>, DocId)> {
-        let of = |(page, &cluster): (&truth::KnownPage, &Option<DocId>)| {
+        let page_of_cluster = |(page, &cluster): (&truth::KnownPage, &Option<DocId>)| {
             (cluster, page.target_page.map(|of| of.name), page.doc_id)
         };
-        self.common_pages.pages.iter().zip(&self.page_clusters).map(of)
+        self.common_pages.pages.iter().zip(&self.page_clusters).map(page_of_cluster)
     }
 
     /// Returns all true pairs: groups of two or more copies of one page, grouped again by target.
     pub fn groups_by_target(&self) -> Vec<Vec<Vec<DocId>>> {
         let target = |copy: u32| self.common_pages.copies[copy as usize].target;
-        let of = |page: &truth::KnownPage| page.target_page.map(|of| (target(of.copy), of.name, page.doc_id));
-        let mut rows: Vec<(u32, u32, DocId)> = self.common_pages.pages.iter().filter_map(of).collect();
+        let target_key = |page: &truth::KnownPage| page.target_page.map(|of| (target(of.copy), of.name, page.doc_id));
+        let mut rows: Vec<(u32, u32, DocId)> = self.common_pages.pages.iter().filter_map(target_key).collect();
         rows.sort_unstable();
         let groups = rows.chunk_by(|x, y| x.0 == y.0).map(|rows| {
             let groups = rows.chunk_by(|x, y| x.1 == y.1).filter(|group| group.len() > 1);

@@ -152,13 +152,13 @@ pub(super) fn differs_from_primary(common_pages: &CommonPages, page_clusters: &[
     let mut primary = std::collections::HashMap::new();
     let is_primary = |copy: u32| common_pages.copies[copy as usize].is_primary;
     for (page, &cluster) in common_pages.pages.iter().zip(page_clusters) {
-        if let Some(of) = page.target_page.filter(|of| is_primary(of.copy)) {
-            primary.entry(of.name).or_insert(cluster);
+        if let Some(target_page) = page.target_page.filter(|of| is_primary(of.copy)) {
+            primary.entry(target_page.name).or_insert(cluster);
         }
     }
     let primary_differs = |(page, cluster): (&KnownPage, &Option<DocId>)| {
-        let of = page.target_page.filter(|of| !is_primary(of.copy))?;
-        primary.get(&of.name).map(|primary| cluster.is_some() && cluster == primary)
+        let target_page = page.target_page.filter(|of| !is_primary(of.copy))?;
+        primary.get(&target_page.name).map(|primary| cluster.is_some() && cluster == primary)
     };
     common_pages.pages.iter().zip(page_clusters).map(primary_differs).collect()
 }

@@ -92,16 +92,16 @@ impl EvaluationReport {
         let EvaluationReport { pairs, clusters, collections: c, .. } = self;
         let count = |what: &str, count: u64, unit: &str| FigureRow::new(what, Some(count as f64), unit);
         let share = |what: &str, ratio: Ratio| FigureRow::new(what, ratio.value(), "share");
-        let scores = |what: &str, precision: Ratio, recall: Ratio| {
+        let scores = |label: &str, precision: Ratio, recall: Ratio| {
             // F1 is 0 if both are 0; the formula would divide by zero.
             let f1 = precision
                 .value()
                 .zip(recall.value())
                 .map(|(p, r)| if p + r > 0.0 { 2.0 * p * r / (p + r) } else { 0.0 });
             [
-                share(&format!("{what} precision"), precision),
-                share(&format!("{what} recall"), recall),
-                FigureRow::new(&format!("{what} F1"), f1, "share"),
+                share(&format!("{label} precision"), precision),
+                share(&format!("{label} recall"), recall),
+                FigureRow::new(&format!("{label} F1"), f1, "share"),
             ]
         };
 
@@ -159,9 +159,9 @@ impl EvaluationReport {
 
 impl FigureRow {
     /// Makes a row with a measured value only.
-    pub fn new(what: &str, value: Option<f64>, unit: &str) -> FigureRow {
+    pub fn new(label: &str, value: Option<f64>, unit: &str) -> FigureRow {
         FigureRow {
-            what: what.to_owned(),
+            what: label.to_owned(),
             ours: value,
             published: None,
             reach: None,
@@ -281,7 +281,7 @@ pub(super) fn recall_of(common_pages: &CommonPages, page_clusters: &[Option<DocI
 /// Returns the copies found, by links to their hosts; empty if the truth does not have this
 /// information.
 pub(super) fn copies_by_link(common_pages: &CommonPages, copies_found: &[bool]) -> Vec<(&'static str, Ratio)> {
-    let of = |is_linked: bool| {
+    let ratio_of = |is_linked: bool| {
         let copies = common_pages.copies.iter().zip(copies_found);
         let linked_copies = copies.filter(|(copy, _)| copy.is_collection() && copy.is_linked == Some(is_linked));
         linked_copies.fold(Ratio::default(), |sum, (_, &is_found)| Ratio {
@@ -289,7 +289,7 @@ pub(super) fn copies_by_link(common_pages: &CommonPages, copies_found: &[bool]) 
             whole: sum.whole + 1,
         })
     };
-    let rows = [("linked", of(true)), ("unlinked", of(false))];
+    let rows = [("linked", ratio_of(true)), ("unlinked", ratio_of(false))];
     if rows.iter().all(|(_, copies)| copies.whole == 0) { Vec::new() } else { rows.into() }
 }
 

@@ -361,10 +361,11 @@ fn reference(
     }
     let all_copies: BTreeSet<Copy> =
         known_rows.iter().filter(|known| is_target(known.1)).map(|known| copy(known.1)).collect();
-    let share = |docs: &BTreeSet<u64>, of: &Copy| {
-        docs.iter().filter(|doc| rows_of(**doc).is_some_and(|row| copy(row) == *of)).count()
+    let share = |docs: &BTreeSet<u64>, wanted_copy: &Copy| {
+        docs.iter().filter(|doc| rows_of(**doc).is_some_and(|row| copy(row) == *wanted_copy)).count()
     };
-    let of = |docs: &BTreeSet<u64>| all_copies.iter().find(|copy| 10 * share(docs, copy) >= 9 * docs.len()).cloned();
+    let copy_held =
+        |docs: &BTreeSet<u64>| all_copies.iter().find(|copy| 10 * share(docs, copy) >= 9 * docs.len()).cloned();
     let siblings = |similar: u64| collections.iter().filter(move |(key, _)| key.0 == similar).map(|(_, docs)| docs);
     let compared_collections: Vec<(u64, &BTreeSet<u64>)> = collections
         .iter()
@@ -374,9 +375,9 @@ fn reference(
     let matching_copies: Vec<(Copy, &BTreeSet<u64>)> = compared_collections
         .iter()
         .filter_map(|(cluster, docs)| {
-            let own_copy = of(docs)?;
+            let own_copy = copy_held(docs)?;
             let has_twin = siblings(*cluster)
-                .any(|other| of(other).is_some_and(|other| other.0 == own_copy.0 && other != own_copy));
+                .any(|other| copy_held(other).is_some_and(|other| other.0 == own_copy.0 && other != own_copy));
             has_twin.then_some((own_copy, *docs))
         })
         .collect();
@@ -446,11 +447,11 @@ fn reference(
             recall.part += u64::from(are_together(*doc, primary_row.0));
         }
     }
-    for of in &all_copies {
-        let first = known_rows.iter().find(|known| is_target(known.1) && copy(known.1) == *of).unwrap().1;
+    for copy_key in &all_copies {
+        let first = known_rows.iter().find(|known| is_target(known.1) && copy(known.1) == *copy_key).unwrap().1;
         let copies = &mut variants.entry(first.variant.clone()).or_default().copies;
         copies.whole += 1;
-        copies.part += u64::from(copies_found.contains(of));
+        copies.part += u64::from(copies_found.contains(copy_key));
     }
 
     let is_real = |row: &TruthRow| ["real", "primary", "version"].contains(&row.variant.as_str());
