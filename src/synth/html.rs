@@ -214,12 +214,12 @@ impl Synth {
     /// Makes the home page of a host: a text, links to its collections, and links to other hosts.
     fn hub(&self, host: HostRole) -> String {
         let name = self.host_name(host);
-        let this = Stream::new(key(self.plan.seed, &[34])).draw() ^ xxhash_rust::xxh3::xxh3_64(name.as_bytes());
-        let mut stream = Stream::new(this);
+        let stream_key = Stream::new(key(self.plan.seed, &[34])).draw() ^ xxhash_rust::xxh3::xxh3_64(name.as_bytes());
+        let mut stream = Stream::new(stream_key);
         let mut html = String::with_capacity(4 << 10);
         head(&mut html, &name);
         let _ = writeln!(html, "<h1>{name}</h1>");
-        self.language.about(this, this).paragraph(&mut html, this, 4, 0);
+        self.language.about(stream_key, stream_key).paragraph(&mut html, stream_key, 4, 0);
         html.push_str("<ul>\n");
         let item = |html: &mut String, copy: &ManualCopy| {
             html.push_str("<li>");

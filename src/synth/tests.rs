@@ -96,8 +96,8 @@ fn copies_of_a_target_differ_in_version_or_host_and_pages_of_a_copy_in_name() {
     let mut variants = HashMap::new();
     for p in pages.iter().filter(|p| !["single", "hub"].contains(&p.variant)) {
         assert!(seen_names.insert((&p.target, &p.version, host(&p.url), &p.page)), "{}", p.url);
-        let of = variants.entry((&p.target, &p.version, host(&p.url))).or_insert(p.variant);
-        assert_eq!(*of, p.variant, "a copy has one variant");
+        let known_variant = variants.entry((&p.target, &p.version, host(&p.url))).or_insert(p.variant);
+        assert_eq!(*known_variant, p.variant, "a copy has one variant");
     }
 }
 
