@@ -49,13 +49,13 @@ impl ConnectionMetrics {
 
     /// Counts a request with the status and the duration of its response.
     pub(crate) fn answered(&self, route: usize, status: StatusCode, duration: Duration) {
-        let of = &self.routes[route].1;
+        let route_counts = &self.routes[route].1;
         let code = CODES.iter().position(|code| *code == status.as_u16()).unwrap_or(CODES.len() - 1);
         let micros = duration.as_micros() as u64;
-        of.codes[code].fetch_add(1, Ordering::Relaxed);
-        of.micros.fetch_add(micros, Ordering::Relaxed);
+        route_counts.codes[code].fetch_add(1, Ordering::Relaxed);
+        route_counts.micros.fetch_add(micros, Ordering::Relaxed);
         if let Some(bucket) = BOUNDS.iter().position(|bound| micros <= *bound) {
-            of.buckets[bucket].fetch_add(1, Ordering::Relaxed);
+            route_counts.buckets[bucket].fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -68,8 +68,8 @@ impl ConnectionMetrics {
             "# HELP webtwin_requests_total Requests answered, by route and status code.\n\
              # TYPE webtwin_requests_total counter"
         ));
-        for (route, of) in &self.routes {
-            for (code, count) in CODES.iter().zip(&of.codes).filter(|one| read(one.1) > 0) {
+        for (route, route_counts) in &self.routes {
+            for (code, count) in CODES.iter().zip(&route_counts.codes).filter(|one| read(one.1) > 0) {
                 line(format_args!("webtwin_requests_total{{route=\"{route}\",code=\"{code}\"}} {}", read(count)));
             }
         }
@@ -77,20 +77,23 @@ impl ConnectionMetrics {
             "# HELP webtwin_request_seconds Seconds from the head of a request to its answer.\n\
              # TYPE webtwin_request_seconds histogram"
         ));
-        for (route, of) in &self.routes {
-            let total: u64 = of.codes.iter().map(read).sum();
+        for (route, route_counts) in &self.routes {
+            let total: u64 = route_counts.codes.iter().map(read).sum();
             if total == 0 {
                 continue;
             }
             // Buckets of Prometheus are cumulative, but each counter only has its own interval.
             let mut cumulative = 0;
-            for (bound, count) in BOUNDS.iter().zip(&of.buckets) {
+            for (bound, count) in BOUNDS.iter().zip(&route_counts.buckets) {
                 cumulative += read(count);
                 let seconds = *bound as f64 / 1e6;
                 line(format_args!("webtwin_request_seconds_bucket{{route=\"{route}\",le=\"{seconds}\"}} {cumulative}"));
             }
             line(format_args!("webtwin_request_seconds_bucket{{route=\"{route}\",le=\"+Inf\"}} {total}"));
-            line(format_args!("webtwin_request_seconds_sum{{route=\"{route}\"}} {}", read(&of.micros) as f64 / 1e6));
+            line(format_args!(
+                "webtwin_request_seconds_sum{{route=\"{route}\"}} {}",
+                read(&route_counts.micros) as f64 / 1e6
+            ));
             line(format_args!("webtwin_request_seconds_count{{route=\"{route}\"}} {total}"));
         }
         let (connections, n_displaced) = places.counts();
@@ -128,7 +131,7 @@ mod tests {
     #[test]
     fn paths_belong_to_one_route() {
         let metrics = ConnectionMetrics::new(&["/v1/near", "/v1/near/", "/", "/set/"]);
-        let of = |path: &str| metrics.routes[metrics.route_of(path)].0;
+        let route_name = |path: &str| metrics.routes[metrics.route_of(path)].0;
         for (path, route) in [
             ("/", "/"),
             ("/v1/near/00", "/v1/near/"),
@@ -137,7 +140,7 @@ mod tests {
             ("/x", "other"),
             ("/set/1", "/set/"),
         ] {
-            assert_eq!(of(path), route);
+            assert_eq!(route_name(path), route);
         }
     }
 }
