@@ -43,12 +43,12 @@ impl CrawlCounts {
     /// number of copies of each page.
     pub fn of_pages(&self, pages: u64) -> CrawlCounts {
         let factor = pages as f64 / self.held.pages.max(1) as f64;
-        let of = |n: u64| (n as f64 * factor) as u64;
+        let scaled = |n: u64| (n as f64 * factor) as u64;
         CrawlCounts {
-            held: MemoryEstimate { pages, on_disk: 0, ..self.held.map(of) },
+            held: MemoryEstimate { pages, on_disk: 0, ..self.held.map(scaled) },
             heavy_thousandths: self.heavy_thousandths,
-            links_within: of(self.links_within),
-            read_bytes: of(self.read_bytes),
+            links_within: scaled(self.links_within),
+            read_bytes: scaled(self.read_bytes),
             read_cpu_seconds: self.read_cpu_seconds * factor,
         }
     }

@@ -140,14 +140,14 @@ pub fn seconds(
     machines: &Machines,
 ) -> BTreeMap<&'static str, f64> {
     let n_machines = machines.count as f64;
-    let of = |stage| cpu_seconds.get(stage).copied().unwrap_or(0.0) / machines.peers() as f64;
+    let seconds_of = |stage| cpu_seconds.get(stage).copied().unwrap_or(0.0) / machines.peers() as f64;
     let from_disk = |bytes: u64| bytes as f64 / n_machines / machines.disk;
     let send_seconds = volume.most_sent_bytes as f64 / machines.network;
     let wait_seconds = if machines.count > 1 { volume.rounds as f64 * 2.0 * machines.latency } else { 0.0 };
     BTreeMap::from([
-        (READ, of(READ) + from_disk(read_bytes)),
-        (FIND, of(FIND) + from_disk(2 * spilled_bytes) + send_seconds + wait_seconds),
-        (WRITE, of(WRITE)),
+        (READ, seconds_of(READ) + from_disk(read_bytes)),
+        (FIND, seconds_of(FIND) + from_disk(2 * spilled_bytes) + send_seconds + wait_seconds),
+        (WRITE, seconds_of(WRITE)),
     ])
 }
 
@@ -158,12 +158,12 @@ mod tests {
     #[test]
     fn twice_the_machines_halve_the_processor_time_and_the_first_sends_more() {
         let cpu = BTreeMap::from([(READ, 100.0), (FIND, 60.0), (WRITE, 8.0)]);
-        let of = |count| {
+        let seconds_of = |count| {
             let machines = Machines { count, workers: 2, network: 1e6, disk: 1e6, latency: 0.01 };
             let volume = Volume::new(([8_000_000, 0], 1_000_000, 1_000_000), 100, &machines);
             seconds(4_000_000, &volume, 2_000_000, &cpu, &machines)
         };
-        let (single_machine, double) = (of(1), of(2));
+        let (single_machine, double) = (seconds_of(1), seconds_of(2));
         // On a single machine nothing is sent, and no messages are awaited. Spilled bytes are
         // written and read.
         assert_eq!((single_machine[READ], single_machine[FIND], single_machine[WRITE]), (50.0 + 4.0, 30.0 + 4.0, 4.0));
