@@ -180,8 +180,8 @@ mod tests {
     #[test]
     fn objects_begin_with_two_numbers_and_obj() {
         let bytes = b"%PDF-1.4\n1 0 obj<</A 1>>endobj 12  3\nobj\r\n[1 2 R]\nendobj\n3 0 object 4 obj 0 0 obj 99999999 0 obj x70 0 obj";
-        let of: Vec<_> = find(bytes).into_iter().map(|one| (one.number, one.generation, one.offset)).collect();
-        assert_eq!(of, [(1, 0, 9), (12, 3, 31), (70, 0, bytes.len() - 8)]);
+        let heads: Vec<_> = find(bytes).into_iter().map(|one| (one.number, one.generation, one.offset)).collect();
+        assert_eq!(heads, [(1, 0, 9), (12, 3, 31), (70, 0, bytes.len() - 8)]);
         assert_eq!(find(b"obj"), []);
         assert_eq!(find(b""), []);
     }

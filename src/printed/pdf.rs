@@ -256,8 +256,8 @@ fn resolve<'p>(pdf: &'p Pdf, object: &'p Object) -> Option<&'p Object> {
     pdf.dereference(object).ok().map(|(_, object)| object)
 }
 
-fn entry<'p>(pdf: &'p Pdf, of: &'p Dictionary, key: &[u8]) -> Option<&'p Object> {
-    resolve(pdf, of.get(key).ok()?)
+fn entry<'p>(pdf: &'p Pdf, dictionary: &'p Dictionary, key: &[u8]) -> Option<&'p Object> {
+    resolve(pdf, dictionary.get(key).ok()?)
 }
 
 /// Returns the title in the document information dictionary.
