@@ -74,13 +74,13 @@ pub struct ColumnWriter<R> {
     open: Vec<u8>,
     checks: Vec<u8>,
     rows: u64,
-    of: PhantomData<R>,
+    row_type: PhantomData<R>,
 }
 
 impl<R: Pod> ColumnWriter<R> {
     /// Starts a column in a newly created file.
     pub fn new(file: NewFile) -> ColumnWriter<R> {
-        ColumnWriter { file, open: Vec::with_capacity(PIECE), checks: Vec::new(), rows: 0, of: PhantomData }
+        ColumnWriter { file, open: Vec::with_capacity(PIECE), checks: Vec::new(), rows: 0, row_type: PhantomData }
     }
 
     /// Returns the number of rows so far.
@@ -154,7 +154,7 @@ pub struct IndexColumn<R> {
     bytes: FileBytes,
     section: CheckedSection,
     rows: usize,
-    of: PhantomData<fn() -> R>,
+    row_type: PhantomData<fn() -> R>,
 }
 
 impl<R: Pod> IndexColumn<R> {
@@ -191,7 +191,7 @@ impl<R: Pod> IndexColumn<R> {
             return refuse("the file is truncated");
         };
         let rows = trailer.rows as usize;
-        Ok(IndexColumn { name: name.into(), bytes, section, rows, of: PhantomData })
+        Ok(IndexColumn { name: name.into(), bytes, section, rows, row_type: PhantomData })
     }
 
     /// Returns the number of rows.
