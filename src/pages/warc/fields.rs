@@ -8,7 +8,7 @@ pub(super) enum Line<'h> {
     /// A name and its value, both trimmed.
     Field(&'h [u8], Cow<'h, [u8]>),
     /// A line without a colon, or with an invalid name.
-    Odd,
+    Malformed,
 }
 
 /// Returns the lines of a head after its first line.
@@ -27,10 +27,10 @@ pub(super) fn lines(head: &[u8]) -> impl Iterator<Item = Line<'_>> {
             rest_after = rest_after_continuation;
         }
         rest = rest_after;
-        let Some(colon) = memchr::memchr(b':', line) else { return Some(Line::Odd) };
+        let Some(colon) = memchr::memchr(b':', line) else { return Some(Line::Malformed) };
         let name = line[..colon].trim_ascii();
         if name.is_empty() || name.iter().any(|&byte| byte <= b' ' || byte == 0x7f) {
-            return Some(Line::Odd);
+            return Some(Line::Malformed);
         }
         let value = match joined {
             Cow::Borrowed(line) => Cow::Borrowed(line[colon + 1..].trim_ascii()),
@@ -71,7 +71,7 @@ mod tests {
         lines(head)
             .map(|line| match line {
                 Line::Field(name, value) => (text(name), text(&value)),
-                Line::Odd => ("odd".to_owned(), String::new()),
+                Line::Malformed => ("odd".to_owned(), String::new()),
             })
             .collect()
     }

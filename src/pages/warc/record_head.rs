@@ -71,11 +71,11 @@ fn is_known_version(bytes: &[u8]) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HeadEnd {
     /// The head has this number of bytes, including the blank line.
-    At(usize),
+    Complete(usize),
     /// Another record starts at this byte, before any blank line.
-    Another(usize),
+    NextRecord(usize),
     /// The end is not within these bytes.
-    Unseen,
+    Incomplete,
 }
 
 /// Searches for the end of the head at the start of `bytes`.
@@ -87,18 +87,18 @@ pub(super) fn head_end(bytes: &[u8]) -> HeadEnd {
     let mut line = 0;
     for end in memchr_iter(b'\n', bytes) {
         if line > 0 && is_blank(&bytes[line..end]) {
-            return HeadEnd::At(end + 1);
+            return HeadEnd::Complete(end + 1);
         }
         let mut start = line.max(MAGIC.len()).min(end);
         while let Some(match_start) = find_magic(&bytes[start..end]) {
             if starts(&bytes[start + match_start..]) {
-                return HeadEnd::Another(start + match_start);
+                return HeadEnd::NextRecord(start + match_start);
             }
             start += match_start + MAGIC.len();
         }
         line = end + 1;
     }
-    HeadEnd::Unseen
+    HeadEnd::Incomplete
 }
 
 /// Fields of the head of a record.
@@ -272,13 +272,13 @@ mod tests {
 
     #[test]
     fn a_head_ends_at_its_blank_line_or_where_another_record_starts() {
-        assert_eq!(head_end(b"WARC/1.0\r\nA: b\r\n\r\nbody"), HeadEnd::At(18));
-        assert_eq!(head_end(b"WARC/1.0\nA: b\n\nbody"), HeadEnd::At(15));
-        assert_eq!(head_end(b"WARC/1.0\r\r\nA: b\r\r\n\r\r\nbody"), HeadEnd::At(21));
-        assert_eq!(head_end(b"WARC/1.0\nA: b\n"), HeadEnd::Unseen);
-        assert_eq!(head_end(b"WARC/1.0\nA: xWARC/1.0\nWARC-Type: x\n\n"), HeadEnd::Another(13));
-        assert_eq!(head_end(b"WARC/1.0\nA: xwarc/1.0\nWARC-Type: x\n\n"), HeadEnd::Another(13));
-        assert_eq!(head_end(b"WARC/1.0\nA: see WARC/1.0 there\n\n"), HeadEnd::At(32));
+        assert_eq!(head_end(b"WARC/1.0\r\nA: b\r\n\r\nbody"), HeadEnd::Complete(18));
+        assert_eq!(head_end(b"WARC/1.0\nA: b\n\nbody"), HeadEnd::Complete(15));
+        assert_eq!(head_end(b"WARC/1.0\r\r\nA: b\r\r\n\r\r\nbody"), HeadEnd::Complete(21));
+        assert_eq!(head_end(b"WARC/1.0\nA: b\n"), HeadEnd::Incomplete);
+        assert_eq!(head_end(b"WARC/1.0\nA: xWARC/1.0\nWARC-Type: x\n\n"), HeadEnd::NextRecord(13));
+        assert_eq!(head_end(b"WARC/1.0\nA: xwarc/1.0\nWARC-Type: x\n\n"), HeadEnd::NextRecord(13));
+        assert_eq!(head_end(b"WARC/1.0\nA: see WARC/1.0 there\n\n"), HeadEnd::Complete(32));
     }
 
     #[test]

@@ -318,18 +318,18 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
         loop {
             let bytes = self.window.get(start, start + limit);
             match self.format.head_end(bytes) {
-                HeadEnd::At(length) => {
+                HeadEnd::Complete(length) => {
                     let not_one = || (Reason::BadHeader, "the line is not the first line of a record".to_owned());
                     let head = self.format.parse(&bytes[..length]).ok_or_else(not_one);
                     return Ok(head.map(|head| (head, start + length as u64)));
                 }
-                HeadEnd::Another(_) => {
+                HeadEnd::NextRecord(_) => {
                     return Ok(Err((Reason::BadHeader, "another record starts within the head".to_owned())));
                 }
-                HeadEnd::Unseen if bytes.len() as u64 == limit => {
+                HeadEnd::Incomplete if bytes.len() as u64 == limit => {
                     return Ok(Err((Reason::HeaderTooLarge, format!("WARC head of more than {limit} bytes"))));
                 }
-                HeadEnd::Unseen => {
+                HeadEnd::Incomplete => {
                     let end = self.window.end();
                     if !self.window.fill(end + 1)? {
                         let reason = match self.window.ended() {

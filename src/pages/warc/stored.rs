@@ -239,8 +239,8 @@ impl<'f> StoredRecords<'f> {
                 return Ok(None);
             }
             match record_head::head_end(&bytes[..bytes.len().min(limit)]) {
-                HeadEnd::At(length) if record_head::starts(bytes) => return Ok(Some(bytes[..length].to_vec())),
-                HeadEnd::Unseen if bytes.len() < limit => (),
+                HeadEnd::Complete(length) if record_head::starts(bytes) => return Ok(Some(bytes[..length].to_vec())),
+                HeadEnd::Incomplete if bytes.len() < limit => (),
                 _ => return Ok(None),
             }
             if !self.more(position, FIRST_BYTES)? {
