@@ -104,7 +104,7 @@ pub(super) fn changes(
     avoid_list: Option<&AvoidListInForce>,
     writer: &mut ResultWriter,
 ) -> Result<(ChangeCounts, Vec<SitePages>)> {
-    let judge = Judge { of: results, page_moves, notes, seen_urls, numbers, texts, avoid_list };
+    let judge = Judge { results, page_moves, notes, seen_urls, numbers, texts, avoid_list };
     let ordered_writer = Mutex::new(InOrder { next: 0, waiting_tables: BTreeMap::new(), writer });
     let in_order = || ordered_writer.lock().expect("nothing panics while it holds this");
     // Threads finish ranges out of order. Encoding runs outside of the lock, so that a thread
@@ -167,7 +167,7 @@ impl InOrder<'_> {
 
 /// Inputs for the classification of pages.
 struct Judge<'j> {
-    of: &'j ComparableResults,
+    results: &'j ComparableResults,
     page_moves: &'j PageMoves,
     notes: &'j Notes,
     seen_urls: &'j SeenUrls,
@@ -185,7 +185,7 @@ struct Judged {
 
 impl Judge<'_> {
     fn range(&self, range: usize, sites: &mut [SitePages]) -> Result<Judged> {
-        let (results, settings) = (self.of, &self.of.recrawl);
+        let (results, settings) = (self.results, &self.results.recrawl);
         let tables = results.pages(range)?;
         let [old, new] = [PageColumns::from_table(&tables[0])?, PageColumns::from_table(&tables[1])?];
         let [avoid_in_force, avoid] = results.avoid(range)?;
@@ -302,14 +302,14 @@ impl Judge<'_> {
         row.put_note(side, &note);
         row.counterpart = Some((page_move.counterpart.doc_id, note.url));
         row.has_same_text = page_move.same_text == 1;
-        row.bits = page_move.bits().filter(|_| self.of.comparable.simhashes);
+        row.bits = page_move.bits().filter(|_| self.results.comparable.simhashes);
         Ok([PageChange::MovedTo, PageChange::MovedFrom][side])
     }
 
     fn why_gone(&self, site: &str, refused: Option<&str>, avoided_before: bool) -> Cow<'static, str> {
         match refused {
             Some(reason) => format!("rejected:{reason}").into(),
-            None if avoided_before && self.of.recrawl.obeys() => AVOIDED.into(),
+            None if avoided_before && self.results.recrawl.obeys() => AVOIDED.into(),
             None if !self.seen_urls.has_host_of(site) => "host_absent".into(),
             None => "absent".into(),
         }

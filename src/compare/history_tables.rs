@@ -272,7 +272,7 @@ pub fn change_rates(chronicle: &Chronicle, new: &FinishedRun) -> Result<Table> {
 
 /// Builds `revisit`: the collections on the avoid list, the most valuable first.
 pub fn revisit(chronicle: &Chronicle, visits: &[CollectionVisit]) -> Table {
-    let collection_of = |visit: &CollectionVisit| chronicle.collection(visit.of);
+    let collection_of = |visit: &CollectionVisit| chronicle.collection(visit.version);
     macro_rules! column {
         ($kind:ident, $of:expr) => {
             TableColumn::$kind(visits.iter().map($of).collect())

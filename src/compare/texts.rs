@@ -47,7 +47,7 @@ fn count_chunks(old: &[[DocId; 2]], new: &[[FPrint; 2]]) -> Vec<(DocId, ChunkOve
         }
         let counts = &mut overlaps.last_mut().expect("one has been pushed").1;
         counts.n_shared += n_common;
-        counts.of = [counts.of[0] + chunk_counts[0], counts.of[1] + chunk_counts[1]];
+        counts.n_chunks = [counts.n_chunks[0] + chunk_counts[0], counts.n_chunks[1] + chunk_counts[1]];
     }
     overlaps
 }
@@ -123,7 +123,7 @@ mod tests {
                 let (a, b): (BTreeSet<u64>, BTreeSet<u64>) = (of(&old, page), of(&new, page));
                 let shared = a.intersection(&b).count() as u32;
                 if !(a.is_empty() && b.is_empty()) {
-                    plain.push((page, ChunkOverlap { n_shared: shared, of: [a.len() as u32, b.len() as u32] }));
+                    plain.push((page, ChunkOverlap { n_shared: shared, n_chunks: [a.len() as u32, b.len() as u32] }));
                 }
             }
             prop_assert_eq!(count_chunks(&list(&old), &list(&new)), plain);

@@ -20,7 +20,7 @@ use webtwin_results::scan::scan;
 #[derive(Debug, Clone, PartialEq)]
 pub struct CollectionVisit {
     /// Version of the collection in the newest crawl.
-    pub of: Version,
+    pub version: Version,
     /// Reason for the visit.
     pub why: &'static str,
     /// Observations of the collection.
@@ -98,7 +98,7 @@ pub fn visits_worthwhile(
         let (version, collection) = (skipped_versions[number], chronicle.collection(skipped_versions[number]));
         let leader_changed = leaders.get(&collection.similar_cluster) == Some(&true);
         CollectionVisit {
-            of: version,
+            version,
             why: why(collection, fates.get(&version).copied(), leader_changed),
             relation: relations[number],
             value: worths[number],
