@@ -429,7 +429,7 @@ fn add_page(pages: &mut LivePages, record: &LoggedPage, place: LogPosition) -> u
         host,
         title: record.title,
         counting: record.counting,
-        of: record.of.map_or(NONE, |(of, _)| of),
+        original: record.of.map_or(NONE, |(of, _)| of),
     });
     record.joins.iter().for_each(|&other| pages.join(other, page));
     page

@@ -41,7 +41,7 @@ pub(crate) struct LivePageRow {
     /// Number of chunks of the sample that were not boilerplate when the page was added.
     pub counting: u16,
     /// Number of the page that this page is a copy of, or [`NONE`].
-    pub of: u32,
+    pub original: u32,
 }
 
 /// All pages, numbered in the order in which they were added.
@@ -105,8 +105,8 @@ impl LivePages {
         self.previous_pages.push(std::mem::replace(&mut self.host_last[row.host as usize], number));
         self.parents.push(number);
         self.next.push(number);
-        if row.of != NONE {
-            self.join(row.of, number);
+        if row.original != NONE {
+            self.join(row.original, number);
         }
         number
     }
@@ -274,7 +274,7 @@ mod tests {
             host: 0,
             title,
             counting: 0,
-            of: original,
+            original,
         }
     }
 
