@@ -14,7 +14,7 @@ pub(crate) enum FieldPurpose {
     /// Field that the keep rule compares.
     Key,
     /// Field that must not exist.
-    Taken,
+    Reserved,
     /// Field that records are counted by, with its number.
     Counted(usize),
 }
@@ -29,7 +29,7 @@ impl FieldPurpose {
             FieldPurpose::Text => 0,
             FieldPurpose::Id => 1,
             FieldPurpose::Key => 2,
-            FieldPurpose::Taken => 3,
+            FieldPurpose::Reserved => 3,
             FieldPurpose::Counted(number) => 4 + number,
         }
     }
@@ -42,7 +42,7 @@ pub(crate) fn required_fields(settings: &DedupSettings) -> FieldQuery {
     let key = settings.keep.fields().iter().map(|name| (FieldPurpose::Key, name.clone()));
     let counted_fields =
         settings.count_by.iter().enumerate().map(|(at, name)| (FieldPurpose::Counted(at), name.clone()));
-    let taken_fields = annotate::names(settings).into_iter().flatten().map(|name| (FieldPurpose::Taken, name));
+    let taken_fields = annotate::names(settings).into_iter().flatten().map(|name| (FieldPurpose::Reserved, name));
     let fields: Vec<(FieldPurpose, String)> =
         text.chain(id).chain(key).chain(counted_fields).chain(taken_fields).collect();
     FieldQuery::new(fields.iter().map(|(purpose, name)| (purpose.number(), name.as_str())))

@@ -37,7 +37,7 @@ pub(crate) fn read(
         checkpoints,
         progress,
         query: required_fields(settings),
-        files: inputs.files.iter().map(|file| (file, Mutex::new(FileProgress::Ahead))).collect(),
+        files: inputs.files.iter().map(|file| (file, Mutex::new(FileProgress::NotOpened))).collect(),
         max_records: (budget.records / record_bytes(&settings.count_by)).min(u64::from(candidates::MOST)),
         arrivals: AtomicU32::new(0),
         stop: AtomicBool::new(false),

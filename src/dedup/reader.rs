@@ -41,7 +41,7 @@ pub(crate) struct ReaderState<'s> {
 
 /// Reading state of a file.
 pub(crate) enum FileProgress {
-    Ahead,
+    NotOpened,
     Open(Batches, u32),
     Done,
 }
@@ -64,7 +64,7 @@ pub(crate) fn panicked() -> Error {
 pub(crate) fn work(me: u32, state: &ReaderState<'_>, budget: &Budget) -> Result<(Worker, ThreadTally)> {
     let (limited, shares) = (|bytes: u64| budget.pool.limited(bytes), budget.thread_shares);
     let mut reader = Reader {
-        me,
+        thread: me,
         state,
         worker: Worker {
             sets: Array::new(&limited(shares.sets)),
@@ -104,7 +104,7 @@ impl Signatures {
 
 /// State of a reading thread.
 struct Reader<'s> {
-    me: u32,
+    thread: u32,
     state: &'s ReaderState<'s>,
     worker: Worker,
     signatures: Option<Signatures>,
@@ -165,7 +165,7 @@ impl<'s> Reader<'s> {
         file: usize,
         mut reading: MutexGuard<'_, FileProgress>,
     ) -> Result<Option<(u32, RecordBatch)>> {
-        if let FileProgress::Ahead = *reading {
+        if let FileProgress::NotOpened = *reading {
             if self.restore(file)? {
                 *reading = FileProgress::Done;
                 return Ok(None);
@@ -239,7 +239,7 @@ impl<'s> Reader<'s> {
             file,
             number: head.number,
             arrival_number: number_of_arrival,
-            worker: self.me,
+            worker: self.thread,
             rows: head.rows,
             first_row: 0,
             first: 0,

@@ -113,7 +113,7 @@ fn parse_line<'t>(
             }
         }
     };
-    if values.take(FieldPurpose::Taken.number()).is_some() {
+    if values.take(FieldPurpose::Reserved.number()).is_some() {
         return Err(NoRecord::Annotated);
     }
     let text = match values.take(FieldPurpose::Text.number()) {
