@@ -175,7 +175,7 @@ proptest! {
         }
         results.sort_by(|x, y| y.0.total_cmp(&x.0).then(x.1.cmp(&y.1)));
         let rolled = roll_up(matches_found, usize::MAX);
-        let message: Vec<_> = rolled.best.iter().map(|one| (one.score, id_of(one.shown.page), one.members.len())).collect();
+        let message: Vec<_> = rolled.best.iter().map(|one| (one.score, id_of(one.best.page), one.members.len())).collect();
         prop_assert_eq!(&message, &results);
 
         let answer = search(&index, &question, SearchOptions { roll, reorder: false, from: 1, limit }).unwrap();

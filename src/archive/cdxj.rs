@@ -98,12 +98,12 @@ fn status(http: &[u8]) -> Option<String> {
 /// Returns the SURT key of a URL. A URL with another scheme has the key of the same URL under
 /// `http:`. A URL without a host is its own key.
 fn key(url: &str) -> String {
-    let of_place = || {
+    let key_of_place = || {
         let (_, rest) =
             url.split_once("://").filter(|(scheme, rest)| !scheme.contains(':') && !rest.starts_with('/'))?;
         CanonicalUrl::parse(&format!("http://{rest}")).ok()
     };
-    match CanonicalUrl::parse(url).ok().or_else(of_place) {
+    match CanonicalUrl::parse(url).ok().or_else(key_of_place) {
         Some(url) => surt_key(&url),
         None => url.to_lowercase().chars().filter(|char| !char.is_whitespace()).collect(),
     }
@@ -137,7 +137,7 @@ pub(super) struct ReplacedRecord {
 pub(super) struct CopiedRecords<'i> {
     path: &'i str,
     /// Replaced records that have not been reached yet, ascending.
-    replaced: &'i [ReplacedRecord],
+    replaced_records: &'i [ReplacedRecord],
     /// Number of bytes by which records move towards the beginning, modulo 2^64.
     shift: u64,
     /// Digest of the current payload, if its record has none.
@@ -148,10 +148,10 @@ pub(super) struct CopiedRecords<'i> {
 }
 
 impl<'i> CopiedRecords<'i> {
-    /// Returns the producer for the file with this path. `replaced` are its replaced records,
-    /// ascending.
-    pub(crate) fn new(path: &'i str, replaced: &'i [ReplacedRecord]) -> CopiedRecords<'i> {
-        CopiedRecords { path, replaced, shift: 0, sha1: None, block: None, lines: Vec::new() }
+    /// Returns the producer for the file with this path. `replaced_records` are its replaced
+    /// records, ascending.
+    pub(crate) fn new(path: &'i str, replaced_records: &'i [ReplacedRecord]) -> CopiedRecords<'i> {
+        CopiedRecords { path, replaced_records, shift: 0, sha1: None, block: None, lines: Vec::new() }
     }
 }
 
@@ -177,8 +177,10 @@ impl ByteReceiver for CopiedRecords<'_> {
 impl Visitor for CopiedRecords<'_> {
     fn record(&mut self, record: StoredRecord) -> Result<()> {
         let length = record.range.end - record.range.start;
-        if let Some((first, rest)) = self.replaced.split_first().filter(|(first, _)| first.range == record.range) {
-            self.replaced = rest;
+        if let Some((first, rest)) =
+            self.replaced_records.split_first().filter(|(first, _)| first.range == record.range)
+        {
+            self.replaced_records = rest;
             self.shift = self.shift.wrapping_add(length).wrapping_sub(first.bytes);
             return Ok(());
         }
@@ -189,7 +191,7 @@ impl Visitor for CopiedRecords<'_> {
         Ok(())
     }
 
-    fn other(&mut self, _: Range<u64>) -> Result<()> {
+    fn receive_other(&mut self, _: Range<u64>) -> Result<()> {
         Ok(())
     }
 }

@@ -33,17 +33,17 @@ impl<'h> RewritableHead<'h> {
         let mut rest = body;
         loop {
             let end = rest.iter().position(|&byte| byte == b'\r' || byte == b'\n');
-            let (line, behind) = rest.split_at(end.unwrap_or(rest.len()));
+            let (line, remainder) = rest.split_at(end.unwrap_or(rest.len()));
             lines.push(line);
-            match behind {
+            match remainder {
                 [] => break,
-                [b'\r', b'\n', behind @ ..] => rest = behind,
+                [b'\r', b'\n', remainder @ ..] => rest = remainder,
                 _ => return None,
             }
         }
         let version = lines.remove(0);
-        let plain = |line: &&[u8]| !line.starts_with(b" ") && !line.starts_with(b"\t") && colon(line).is_some();
-        (version.starts_with(b"WARC/1.") && lines.iter().all(plain)).then_some(RewritableHead { version, lines })
+        let is_plain = |line: &&[u8]| !line.starts_with(b" ") && !line.starts_with(b"\t") && colon(line).is_some();
+        (version.starts_with(b"WARC/1.") && lines.iter().all(is_plain)).then_some(RewritableHead { version, lines })
     }
 
     /// True if the version is 1.0.
@@ -53,7 +53,7 @@ impl<'h> RewritableHead<'h> {
 
     /// Returns the values of a field, in their order.
     pub fn values(&self, name: &str) -> impl Iterator<Item = &'h [u8]> {
-        self.lines.iter().filter(move |line| is(line, name)).map(|line| value(line))
+        self.lines.iter().filter(move |line| has_name(line, name)).map(|line| value(line))
     }
 
     /// Returns the value of a field, if it occurs exactly once.
@@ -70,12 +70,12 @@ impl<'h> RewritableHead<'h> {
         })
     }
 
-    /// Returns the head with the lines `added` in place of those of the fields in `gone`, at least
-    /// one of which must be present.
-    pub fn rewritten(&self, gone: &[&str], added: &[(&str, String)]) -> Vec<u8> {
-        let is_gone = |line: &[u8]| gone.iter().any(|name| is(line, name));
+    /// Returns the head with the lines `new_lines` in place of those of the fields in
+    /// `dropped_names`, at least one of which must be present.
+    pub fn rewritten(&self, dropped_names: &[&str], new_lines: &[(&str, String)]) -> Vec<u8> {
+        let is_gone = |line: &[u8]| dropped_names.iter().any(|name| has_name(line, name));
         let mut head = [self.version, b"\r\n"].concat();
-        for (name, value) in added {
+        for (name, value) in new_lines {
             head.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
         }
         for (number, line) in (1..).zip(&self.lines).filter(|(_, line)| is_gone(line)) {
@@ -93,14 +93,14 @@ impl<'h> RewritableHead<'h> {
 
     /// Returns the original of a rewritten head, or `None` if this is not a rewritten head.
     pub fn original(&self) -> Option<Vec<u8>> {
-        let last = self.lines.iter().rposition(|line| is(line, LINE))?;
+        let last = self.lines.iter().rposition(|line| has_name(line, LINE))?;
         let mut lines = self.lines[last + 1..].to_vec();
-        for line in self.lines[..=last].iter().filter(|line| is(line, LINE)) {
+        for line in self.lines[..=last].iter().filter(|line| has_name(line, LINE)) {
             let value = line.get(LINE.len() + ": ".len()..)?;
             let space = value.iter().position(|&byte| byte == b' ')?;
             let number: usize = std::str::from_utf8(&value[..space]).ok()?.parse().ok()?;
-            let at = number.checked_sub(1).filter(|&at| at <= lines.len())?;
-            lines.insert(at, &value[space + 1..]);
+            let line_number = number.checked_sub(1).filter(|&at| at <= lines.len())?;
+            lines.insert(line_number, &value[space + 1..]);
         }
         lines.insert(0, self.version);
         let mut head = lines.join(&b"\r\n"[..]);
@@ -113,7 +113,7 @@ fn colon(line: &[u8]) -> Option<usize> {
     line.iter().position(|&byte| byte == b':')
 }
 
-fn is(line: &[u8], name: &str) -> bool {
+fn has_name(line: &[u8], name: &str) -> bool {
     colon(line).is_some_and(|colon| line[..colon].trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
 }
 
@@ -133,17 +133,17 @@ mod tests {
     fn rewritten_header_has_new_lines_first_and_keeps_the_replaced_ones() {
         let head = RewritableHead::parse(HEAD).unwrap();
         assert_eq!((head.is_1_0(), head.only("content-length"), head.only("x")), (true, Some(&b"7"[..]), None));
-        let rewritten = head.rewritten(&["WARC-Type", "Content-Length"], &[("WARC-Type", "revisit".into())]);
+        let new_head = head.rewritten(&["WARC-Type", "Content-Length"], &[("WARC-Type", "revisit".into())]);
         let expected = b"WARC/1.0\r\nWARC-Type: revisit\r\nWebtwin-Line: 1 WARC-Type: response\r\n\
             Webtwin-Line: 3 Content-length :  7 \r\nA: b\r\nC:\xff d\r\n\r\n";
-        assert_eq!(rewritten, expected);
-        assert_eq!(RewritableHead::parse(&rewritten).unwrap().original().unwrap(), HEAD);
+        assert_eq!(new_head, expected);
+        assert_eq!(RewritableHead::parse(&new_head).unwrap().original().unwrap(), HEAD);
         assert_eq!(head.original(), None);
     }
 
     #[test]
     fn headers_of_another_form_are_not_parsed() {
-        for other in [
+        for head_text in [
             &b"WARC/1.0\nA: b\n\n"[..],
             b"WARC/1.0\r\nA: b\r\n c\r\n\r\n",
             b"WARC/1.0\r\nno colon\r\n\r\n",
@@ -152,7 +152,7 @@ mod tests {
             b"WARC/1.0\r\nA: b\r\n",
             b"",
         ] {
-            assert_eq!(RewritableHead::parse(other), None);
+            assert_eq!(RewritableHead::parse(head_text), None);
         }
         assert!(RewritableHead::parse(b"WARC/1.1\r\nwebTWIN-x: 1\r\n\r\n").unwrap().has_ours());
         assert!(!RewritableHead::parse(HEAD).unwrap().has_ours());
@@ -160,11 +160,11 @@ mod tests {
 
     #[test]
     fn invalid_header_lines_have_no_original() {
-        for wrong in
+        for invalid in
             ["Webtwin-Line: 0 A: b", "Webtwin-Line: 9 A: b", "Webtwin-Line: x A: b", "Webtwin-Line: 1", "Webtwin-Line:"]
         {
-            let head = format!("WARC/1.0\r\n{wrong}\r\n\r\n");
-            assert_eq!(RewritableHead::parse(head.as_bytes()).unwrap().original(), None, "{wrong}");
+            let head = format!("WARC/1.0\r\n{invalid}\r\n\r\n");
+            assert_eq!(RewritableHead::parse(head.as_bytes()).unwrap().original(), None, "{invalid}");
         }
     }
 

@@ -34,15 +34,15 @@ pub(super) struct WarcInput {
 /// and [`Error::Usage`] if a path is reserved for the archive's own files.
 pub(super) fn find(inputs: &[String], notify: &dyn Fn(String)) -> Result<Vec<WarcInput>> {
     let mut locations: BTreeMap<Location, bool> = BTreeMap::new();
-    for ExpandedInput { locations: found, is_search, .. } in expand(inputs, is_html)? {
-        for location in found {
+    for ExpandedInput { locations: places, is_search, .. } in expand(inputs, is_html)? {
+        for location in places {
             *locations.entry(location).or_default() |= !is_search;
         }
     }
     let mut files = Vec::new();
-    let mut passed_over = Vec::new();
+    let mut n_passed_over = Vec::new();
     for (location, is_named) in locations {
-        match look(&location)? {
+        match inspect(&location)? {
             Ok(stamp) => files.push(WarcInput { location, stamp, path: String::new(), is_older: false }),
             Err(reason) if is_named || claims_archive(location.name()) || claims_wacz(location.name()) => {
                 return Err(Error::input(
@@ -50,11 +50,11 @@ pub(super) fn find(inputs: &[String], notify: &dyn Fn(String)) -> Result<Vec<War
                     format!("{reason}; name WARC files, the only inputs of an archive"),
                 ));
             }
-            Err(reason) => passed_over.push((location, reason)),
+            Err(reason) => n_passed_over.push((location, reason)),
         }
     }
-    if let Some((first, reason)) = passed_over.first() {
-        let count = passed_over.len();
+    if let Some((first, reason)) = n_passed_over.first() {
+        let count = n_passed_over.len();
         if files.is_empty() {
             return Err(Error::input(
                 first.name(),
@@ -72,16 +72,17 @@ pub(super) fn find(inputs: &[String], notify: &dyn Fn(String)) -> Result<Vec<War
 ///
 /// # Errors
 /// Returns the errors of [`find`] and [`archived`].
-pub(super) fn older(archives: &[String], notify: &dyn Fn(String)) -> Result<Vec<WarcInput>> {
+pub(super) fn older_files(archives: &[String], notify: &dyn Fn(String)) -> Result<Vec<WarcInput>> {
     let mut files = BTreeMap::new();
     for name in archives {
         let folder =
             Location::parse(name).ok().filter(|folder| Manifest::read(folder).is_ok_and(|read| is_ours(&read)));
-        let found = match folder {
+        let inputs_found = match folder {
             Some(folder) => archived(&folder)?.0,
             None => find(std::slice::from_ref(name), notify)?,
         };
-        files.extend(found.into_iter().map(|file| (file.location.clone(), WarcInput { is_older: true, ..file })));
+        files
+            .extend(inputs_found.into_iter().map(|file| (file.location.clone(), WarcInput { is_older: true, ..file })));
     }
     Ok(files.into_values().collect())
 }
@@ -97,27 +98,27 @@ fn is_ours(manifest: &Manifest) -> bool {
 /// # Errors
 /// Returns [`Error::Input`] if the folder has no such archive, or a file of it is missing or has
 /// another length.
-pub(super) fn archived(from: &Location) -> Result<(Vec<WarcInput>, ArchiveSummary, Vec<String>)> {
-    let manifest = Manifest::read(from)?;
+pub(super) fn archived(archive: &Location) -> Result<(Vec<WarcInput>, ArchiveSummary, Vec<String>)> {
+    let manifest = Manifest::read(archive)?;
     if !is_ours(&manifest) {
-        let what = format!(
+        let message = format!(
             "not an archive of this form ({}), but written by {}; restore it with that build",
             RECIPE.1, manifest.build
         );
-        return Err(Error::input(from.name(), what));
+        return Err(Error::input(archive.name(), message));
     }
     let entry = |path: &str| {
-        let found = manifest.files.iter().find(|file| file.path == path);
-        found.ok_or_else(|| {
+        let entry = manifest.files.iter().find(|file| file.path == path);
+        entry.ok_or_else(|| {
             Error::input(
-                from.name(),
+                archive.name(),
                 format!("its manifest does not name {path}, so the archive is damaged; make it again"),
             )
         })
     };
-    let summary = ArchiveSummary::read(from, &manifest.read_file(from, entry(SUMMARY)?)?)?;
+    let summary = ArchiveSummary::read(archive, &manifest.read_file(archive, entry(SUMMARY)?)?)?;
     let files = summary.files.iter().map(|file| {
-        let location = from.join(&file.path)?;
+        let location = archive.join(&file.path)?;
         let bytes = entry(&file.path)?.bytes;
         let stamp = location.stamp()?.filter(|stamp| stamp.bytes == bytes).ok_or_else(|| {
             Error::input(location.name(), "missing, or not of the length in the manifest of the archive; put it back")
@@ -125,12 +126,12 @@ pub(super) fn archived(from: &Location) -> Result<(Vec<WarcInput>, ArchiveSummar
         Ok(WarcInput { location, stamp, path: file.path.clone(), is_older: false })
     });
     let files = files.collect::<Result<_>>()?;
-    let against = manifest.job["against"].as_array().into_iter().flatten();
-    Ok((files, summary, against.filter_map(|name| Some(name.as_str()?.to_string())).collect()))
+    let against_names = manifest.job["against"].as_array().into_iter().flatten();
+    Ok((files, summary, against_names.filter_map(|name| Some(name.as_str()?.to_string())).collect()))
 }
 
 /// Returns the version of a WARC file. The inner error describes what another file is.
-fn look(location: &Location) -> Result<std::result::Result<FileStamp, String>> {
+fn inspect(location: &Location) -> Result<std::result::Result<FileStamp, String>> {
     if location.is_folder() {
         return Ok(Err("a folder of pages".into()));
     }

@@ -140,24 +140,24 @@ pub fn archive(settings: &ArchiveSettings, notify: &(dyn Fn(String) + Sync)) -> 
     let mut stage_times = StageTimes::start();
     let mut files = inputs::find(&settings.inputs, notify)?;
     let new_files = files.len();
-    files.extend(inputs::older(&settings.against, notify)?);
+    files.extend(inputs::older_files(&settings.against, notify)?);
     let survey = survey::survey(&files, survey::SurveyPurpose::Archive, &settings.effort)?;
     stage_times.end_stage("survey");
-    let mut near = match &settings.near {
-        Some(near) => near::NearCopies::from_run(&FinishedRun::open(&near.run)?, &files)?,
+    let mut near_copies = match &settings.near {
+        Some(near_source) => near::NearCopies::from_run(&FinishedRun::open(&near_source.run)?, &files)?,
         None => near::NearCopies::default(),
     };
     let may_hold = |name: u64| survey.ambiguous.binary_search(&name).is_err();
     let (copies, kept_ambiguous) =
-        matches::copies(survey.rows, new_files, &settings.effort, may_hold, |copy| near.leave_out(copy))?;
+        matches::copies(survey.rows, new_files, &settings.effort, may_hold, |copy| near_copies.leave_out(copy))?;
     stage_times.end_stage("copies");
     let rewriter = rewrite::Rewriter {
         files: &files,
-        surveyed: &survey.files,
-        referred: &survey.referred,
+        surveys: &survey.files,
+        referred_names: &survey.referred_names,
         ambiguous: &survey.ambiguous,
         kept_ambiguous,
-        near: &near,
+        near_copies: &near_copies,
         writes_near: settings.near.as_ref().is_some_and(|near| near.write),
         index: settings.cdxj.then(|| SortedLines::new(&settings.effort)),
         near_level: settings.near.as_ref().map_or(NearCopySource::LEVEL, |near| near.level),
@@ -165,27 +165,27 @@ pub fn archive(settings: &ArchiveSettings, notify: &(dyn Fn(String) + Sync)) -> 
     rewrite::rewrite(settings, &folder, rewriter, copies, &mut stage_times)
 }
 
-/// Restores the records of the archive in the folder `from` into the folder `to`. `against` names
-/// the older archives that it was made against.
+/// Restores the records of the archive in the folder `source` into the folder `target`.
+/// `older_archives` names the older archives that it was made against.
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::Input`] if the archive is incomplete or has changed, any
 /// error of stores, and [`webtwin_base::error::Error::LostCommit`] if there is already a result.
 pub fn restore(
-    from: &str,
-    against: &[String],
-    to: &str,
+    source: &str,
+    older_archives: &[String],
+    target: &str,
     effort: &ArchiveEffort,
     notify: &(dyn Fn(String) + Sync),
 ) -> Result<RestoreReport> {
-    let folder = Location::parse(to)?;
+    let folder = Location::parse(target)?;
     output::prepare(&folder)?;
-    restore::restore(&Location::parse(from)?, against, &folder, effort, notify)
+    restore::restore(&Location::parse(source)?, older_archives, &folder, effort, notify)
 }
 
 /// Converts the result of a write. `path` names the file if the cause does not.
-fn written<T>(done: std::io::Result<T>, path: &str) -> Result<T> {
-    done.map_err(|cause| match cause.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+fn result_of_write<T>(result: std::io::Result<T>, path: &str) -> Result<T> {
+    result.map_err(|cause| match cause.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(error) => error.clone(),
         None => Error::storage(path, cause),
     })

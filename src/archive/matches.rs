@@ -30,9 +30,9 @@ pub(super) struct KeyedRecord {
 #[repr(C)]
 pub(super) struct RecordCopy {
     pub file: u32,
-    pub of_file: u32,
+    pub of_file_number: u32,
     pub offset: u64,
-    pub of_offset: u64,
+    pub of_record_offset: u64,
 }
 
 /// Rows of several threads, 48 bytes each.
@@ -48,14 +48,14 @@ impl KeyedRecords {
         rows.push((row.key[0] >> 24) as usize, row)
     }
 
-    /// Passes the rows of each key to `each`, in their order.
-    fn by_key(self, mut each: impl FnMut(&[KeyedRecord]) -> Result<()>) -> Result<()> {
+    /// Passes the rows of each key to `visit`, in their order.
+    fn group_by_key(self, mut visit: impl FnMut(&[KeyedRecord]) -> Result<()>) -> Result<()> {
         let mut rows = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut part = Vec::new();
         for bucket in 0..rows.count() {
             rows.take(bucket, &mut part)?;
             part.sort_unstable_by_key(|row| (row.key, row.rank, row.file, row.offset, row.name));
-            part.chunk_by(|x, y| x.key == y.key).try_for_each(&mut each)?;
+            part.chunk_by(|x, y| x.key == y.key).try_for_each(&mut visit)?;
         }
         Ok(())
     }
@@ -100,7 +100,7 @@ impl RecordCopies {
 pub(super) const OLDER_RANK: i64 = i64::MIN / 2;
 
 /// Finds the copies. Among the records with one key, the first whose name allows references to it
-/// holds the payload, and all later ones are copies. Each copy is passed to `look`. Also returns
+/// holds the payload, and all later ones are copies. Each copy is passed to `visit`. Also returns
 /// the number of records that are not copies, because no record before them can hold the payload.
 /// Records of files from number `files` on never become copies, but may hold payloads.
 ///
@@ -111,26 +111,26 @@ pub(super) fn copies(
     files: usize,
     effort: &ArchiveEffort,
     may_hold: impl Fn(u64) -> bool,
-    mut look: impl FnMut(&RecordCopy),
+    mut visit: impl FnMut(&RecordCopy),
 ) -> Result<(RecordCopies, u64)> {
-    let (mut copies, mut kept) = (RecordCopies::new(files, effort), 0);
-    rows.by_key(|rows| {
+    let (mut copies, mut n_kept) = (RecordCopies::new(files, effort), 0);
+    rows.group_by_key(|rows| {
         let first = rows.iter().position(|row| may_hold(row.name));
         let is_new = |row: &&KeyedRecord| (row.file as usize) < files;
-        kept += rows[1..].iter().take(first.unwrap_or(rows.len())).filter(is_new).count() as u64;
-        let [of, others @ ..] = &rows[first.unwrap_or(rows.len())..] else { return Ok(()) };
+        n_kept += rows[1..].iter().take(first.unwrap_or(rows.len())).filter(is_new).count() as u64;
+        let [first_row, copies_of_record @ ..] = &rows[first.unwrap_or(rows.len())..] else { return Ok(()) };
         let copy = |row: &KeyedRecord| RecordCopy {
             file: row.file,
-            of_file: of.file,
+            of_file_number: first_row.file,
             offset: row.offset,
-            of_offset: of.offset,
+            of_record_offset: first_row.offset,
         };
-        others.iter().filter(is_new).map(copy).try_for_each(|copy| {
-            look(&copy);
+        copies_of_record.iter().filter(is_new).map(copy).try_for_each(|copy| {
+            visit(&copy);
             copies.push(copy)
         })
     })?;
-    Ok((copies, kept))
+    Ok((copies, n_kept))
 }
 
 /// Rank of a record that holds its payload.
@@ -151,17 +151,17 @@ pub(super) fn holders(
 ) -> Result<(RecordCopies, Option<KeyedRecord>)> {
     let mut copies = RecordCopies::new(files, effort);
     let mut missing = None;
-    rows.by_key(|rows| {
-        let of = rows[0];
-        if of.rank == REFERENCE_RANK {
-            missing.get_or_insert(of);
+    rows.group_by_key(|rows| {
+        let holder_row = rows[0];
+        if holder_row.rank == REFERENCE_RANK {
+            missing.get_or_insert(holder_row);
             return Ok(());
         }
         let copy = |row: &KeyedRecord| RecordCopy {
             file: row.file,
-            of_file: of.file,
+            of_file_number: holder_row.file,
             offset: row.offset,
-            of_offset: of.offset,
+            of_record_offset: holder_row.offset,
         };
         rows.iter().filter(|row| row.rank == REFERENCE_RANK).try_for_each(|row| copies.push(copy(row)))
     })?;
@@ -180,20 +180,20 @@ mod tests {
         ArchiveEffort { workers: 1, memory_bytes, spill: std::env::temp_dir() }
     }
 
-    fn all(copies: &RecordCopies) -> Vec<RecordCopy> {
+    fn all_copies(copies: &RecordCopies) -> Vec<RecordCopy> {
         let mut files = 0;
-        let mut all = Vec::new();
+        let mut ranges = Vec::new();
         for part in 0..copies.parts() {
-            let (range, found) = copies.take(part).unwrap();
-            assert!(found.is_sorted_by_key(|copy| (copy.file, copy.offset)));
+            let (range, copies_found) = copies.take(part).unwrap();
+            assert!(copies_found.is_sorted_by_key(|copy| (copy.file, copy.offset)));
             assert_eq!(range.start, files);
-            assert!(found.iter().all(|copy| range.contains(&(copy.file as usize))));
+            assert!(copies_found.iter().all(|copy| range.contains(&(copy.file as usize))));
             files = range.end;
-            all.extend(found);
+            ranges.extend(copies_found);
         }
         assert_eq!(files, copies.files);
-        all.sort_unstable();
-        all
+        ranges.sort_unstable();
+        ranges
     }
 
     proptest! {
@@ -222,7 +222,7 @@ mod tests {
                     match named {
                         Some(_) if !is_new(row) => {}
                         Some(KeyedRecord { file, offset, .. }) => {
-                            plain.push(RecordCopy { file: row.file, of_file: file, offset: row.offset, of_offset: offset });
+                            plain.push(RecordCopy { file: row.file, of_file_number: file, offset: row.offset, of_record_offset: offset });
                         }
                         None => {
                             kept += u64::from(at > 0 && is_new(row));
@@ -231,7 +231,7 @@ mod tests {
                     }
                 }
                 for row in &group[1..] {
-                    let copy = RecordCopy { file: row.file, of_file: of.file, offset: row.offset, of_offset: of.offset };
+                    let copy = RecordCopy { file: row.file, of_file_number: of.file, offset: row.offset, of_record_offset: of.offset };
                     if of.rank == HOLDER_RANK && row.rank == REFERENCE_RANK {
                         held.push(copy);
                     }
@@ -245,9 +245,9 @@ mod tests {
                 pushed
             };
             let (found, kept_of_found) = copies(pushed(), files, &effort(memory_bytes), |name| name != 0, |_| ()).unwrap();
-            prop_assert_eq!((all(&found), kept_of_found), (plain, kept));
+            prop_assert_eq!((all_copies(&found), kept_of_found), (plain, kept));
             let (found, missing) = holders(pushed(), 900, &effort(memory_bytes)).unwrap();
-            prop_assert_eq!(all(&found), held);
+            prop_assert_eq!(all_copies(&found), held);
             prop_assert_eq!(missing.is_some(), groups.values().any(|group| group[0].rank == REFERENCE_RANK));
         }
     }

@@ -44,8 +44,8 @@ impl RecordNames {
             names.take(bucket, &mut part)?;
             part.sort_unstable();
             part.dedup();
-            let several = part.chunk_by(|x, y| x.name == y.name).filter(|same| same.len() > 1);
-            ambiguous.extend(several.map(|same| same[0].name));
+            let repeated = part.chunk_by(|x, y| x.name == y.name).filter(|same| same.len() > 1);
+            ambiguous.extend(repeated.map(|same| same[0].name));
         }
         Ok(ambiguous)
     }

@@ -36,18 +36,20 @@ impl NearCopies {
     pub(crate) fn from_run(run: &FinishedRun, files: &[WarcInput]) -> Result<NearCopies> {
         let pages = PageTable::from_run(run)?;
         let places = (0..pages.doc_ids()?.len()).map(|row| pages.place(row)).collect::<Result<Vec<_>>>()?;
-        let here = working_folder();
-        let given: HashMap<String, u32> =
-            (0..).zip(files).map(|(number, file)| (seen_from_anywhere(file.location.name(), &here), number)).collect();
+        let folder = working_folder();
+        let file_numbers: HashMap<String, u32> = (0..)
+            .zip(files)
+            .map(|(number, file)| (seen_from_anywhere(file.location.name(), &folder), number))
+            .collect();
         let read: BTreeSet<&str> = places.iter().map(|place| place.0).collect();
-        let number = |source| given.get(&seen_from_anywhere(source, &run.manifest.started_in)).copied();
+        let number = |source| file_numbers.get(&seen_from_anywhere(source, &run.manifest.started_in)).copied();
         let numbers: HashMap<&str, u32> = read.iter().filter_map(|&source| Some((source, number(source)?))).collect();
         if let Some(read) = read.first().filter(|_| numbers.is_empty()) {
-            let given = files.first().map_or("none", |file| file.location.name());
-            let what = format!(
-                "it read none of the given files: it read {read}, but {given} is given; name the files as that run did"
+            let example = files.first().map_or("none", |file| file.location.name());
+            let message = format!(
+                "it read none of the given files: it read {read}, but {example} is given; name the files as that run did"
             );
-            return Err(Error::input(run.folder.name(), what));
+            return Err(Error::input(run.folder.name(), message));
         }
         let place = |page: u64| -> Result<Option<InputPosition>> {
             let row = pages.row(page)?;
@@ -56,32 +58,33 @@ impl NearCopies {
         let clusters = run.table("clusters")?;
         let (ids, members, roles) = (clusters.u64("cluster")?, clusters.u64("doc_id")?, clusters.text("role")?);
         let is_kept = |row: &usize| &roles[*row] == "keep";
-        let kept: HashMap<u64, u64> = (0..ids.len()).filter(is_kept).map(|row| (ids[row], members[row])).collect();
-        let (mut near, mut bases) = (BTreeMap::new(), BTreeSet::new());
+        let members_of_kept: HashMap<u64, u64> =
+            (0..ids.len()).filter(is_kept).map(|row| (ids[row], members[row])).collect();
+        let (mut references, mut bases) = (BTreeMap::new(), BTreeSet::new());
         for row in (0..ids.len()).filter(|row| !is_kept(row)) {
-            let Some(&base) = kept.get(&ids[row]) else { continue };
+            let Some(&base) = members_of_kept.get(&ids[row]) else { continue };
             if let (Some(copy), Some(base)) = (place(members[row])?, place(base)?) {
                 bases.insert(base);
                 if !files[copy.0 as usize].is_older {
-                    near.insert(copy, base);
+                    references.insert(copy, base);
                 }
             }
         }
         // The revisits of several pages may have the same original, so a record can be a copy and a
         // base. A base must stay.
-        near.retain(|copy, _| !bases.contains(copy));
-        Ok(NearCopies(near))
+        references.retain(|copy, _| !bases.contains(copy));
+        Ok(NearCopies(references))
     }
 
     /// Removes an exact copy, and the record that it refers to, which must stay where every tool
     /// finds it.
     pub(crate) fn leave_out(&mut self, copy: &RecordCopy) {
         self.0.remove(&(copy.file, copy.offset));
-        self.0.remove(&(copy.of_file, copy.of_offset));
+        self.0.remove(&(copy.of_file_number, copy.of_record_offset));
     }
 
     /// Returns the near-copies in a file by offset, each with its base.
-    pub(crate) fn of_file(&self, file: u32) -> impl Iterator<Item = (u64, InputPosition)> {
+    pub(crate) fn copies_in_file(&self, file: u32) -> impl Iterator<Item = (u64, InputPosition)> {
         self.0.range((file, 0)..=(file, u64::MAX)).map(|(copy, base)| (copy.1, *base))
     }
 }
@@ -95,30 +98,30 @@ impl NearCopies {
 /// # Cost
 /// A few MB/s at level 19, and about ten times as many at level 3.
 pub(super) fn compress(base: &[u8], block: &[u8], level: i32) -> Result<Vec<u8>> {
-    let together = (base.len() + block.len()).max(1);
-    let window = (together.ilog2() + 1).clamp(WINDOW_LOGS.0, WINDOW_LOGS.1);
-    let mut out = Vec::with_capacity(zstd::zstd_safe::compress_bound(block.len()));
+    let total_length = (base.len() + block.len()).max(1);
+    let window = (total_length.ilog2() + 1).clamp(WINDOW_LOGS.0, WINDOW_LOGS.1);
+    let mut output = Vec::with_capacity(zstd::zstd_safe::compress_bound(block.len()));
     let mut context = CCtx::create();
-    let done = (|| {
+    let result = (|| {
         context.set_parameter(CParameter::CompressionLevel(level))?;
         context.set_parameter(CParameter::WindowLog(window))?;
         context.set_parameter(CParameter::ChecksumFlag(true))?;
         context.ref_prefix(base)?;
-        context.compress2(&mut out, block)
+        context.compress2(&mut output, block)
     })();
-    done.map_err(|code| Error::Invariant(format!("zstd: {}", get_error_name(code))))?;
-    Ok(out)
+    result.map_err(|code| Error::Invariant(format!("zstd: {}", get_error_name(code))))?;
+    Ok(output)
 }
 
 /// Decompresses a block of `length` bytes. Returns `None` if the frame is damaged or was made with
 /// another base.
 pub(super) fn decompress(base: &[u8], frame: &[u8], length: usize) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(length);
+    let mut output = Vec::with_capacity(length);
     let mut context = DCtx::create();
     context.set_parameter(DParameter::WindowLogMax(WINDOW_LOGS.1)).ok()?;
     context.ref_prefix(base).ok()?;
-    context.decompress(&mut out, frame).ok()?;
-    (out.len() == length).then_some(out)
+    context.decompress(&mut output, frame).ok()?;
+    (output.len() == length).then_some(output)
 }
 
 #[cfg(test)]

@@ -29,27 +29,27 @@ impl Packer {
             RecordCompression::Plain => Packer::Plain,
             RecordCompression::Gzip => Packer::Gzip,
             RecordCompression::Zstd => {
-                let made = Compressor::with_dictionary(SMALL_LEVEL, dictionary.unwrap_or_default());
-                Packer::Zstd(Box::new(made.map_err(broken)?))
+                let compressor = Compressor::with_dictionary(SMALL_LEVEL, dictionary.unwrap_or_default());
+                Packer::Zstd(Box::new(compressor.map_err(zstd_error)?))
             }
         })
     }
 
     /// Returns the compressed form of a record that is given in parts.
     pub(crate) fn pack(&mut self, parts: &[&[u8]]) -> Result<Vec<u8>> {
-        let whole = parts.concat();
+        let block = parts.concat();
         match self {
-            Packer::Plain => Ok(whole),
+            Packer::Plain => Ok(block),
             Packer::Gzip => {
                 let mut member = GzEncoder::new(Vec::new(), flate2::Compression::best());
-                member.write_all(&whole).and_then(|()| member.finish()).map_err(broken)
+                member.write_all(&block).and_then(|()| member.finish()).map_err(zstd_error)
             }
-            Packer::Zstd(compressor) => compressor.compress(&whole).map_err(broken),
+            Packer::Zstd(compressor) => compressor.compress(&block).map_err(zstd_error),
         }
     }
 }
 
-fn broken(cause: std::io::Error) -> Error {
+fn zstd_error(cause: std::io::Error) -> Error {
     Error::Invariant(format!("a record cannot be compressed: {cause}"))
 }
 
@@ -62,12 +62,12 @@ pub(super) enum MemberWriter<'d, W: Write> {
 
 impl<W: Write> MemberWriter<'_, W> {
     /// Begins a record of a file with the given compression and dictionary.
-    pub(crate) fn begin(out: W, compression: RecordCompression, dictionary: Option<&[u8]>) -> std::io::Result<Self> {
+    pub(crate) fn begin(writer: W, compression: RecordCompression, dictionary: Option<&[u8]>) -> std::io::Result<Self> {
         Ok(match compression {
-            RecordCompression::Plain => MemberWriter::Plain(out),
-            RecordCompression::Gzip => MemberWriter::Gzip(GzEncoder::new(out, flate2::Compression::default())),
+            RecordCompression::Plain => MemberWriter::Plain(writer),
+            RecordCompression::Gzip => MemberWriter::Gzip(GzEncoder::new(writer, flate2::Compression::default())),
             RecordCompression::Zstd => {
-                let mut encoder = Encoder::with_dictionary(out, LEVEL, dictionary.unwrap_or_default())?;
+                let mut encoder = Encoder::with_dictionary(writer, LEVEL, dictionary.unwrap_or_default())?;
                 encoder.include_checksum(true)?;
                 MemberWriter::Zstd(encoder)
             }
@@ -87,7 +87,7 @@ impl<W: Write> MemberWriter<'_, W> {
 impl<W: Write> Write for MemberWriter<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match self {
-            MemberWriter::Plain(out) => out.write(bytes),
+            MemberWriter::Plain(writer) => writer.write(bytes),
             MemberWriter::Gzip(encoder) => encoder.write(bytes),
             MemberWriter::Zstd(encoder) => encoder.write(bytes),
         }
@@ -95,7 +95,7 @@ impl<W: Write> Write for MemberWriter<'_, W> {
 
     fn flush(&mut self) -> std::io::Result<()> {
         match self {
-            MemberWriter::Plain(out) => out.flush(),
+            MemberWriter::Plain(writer) => writer.flush(),
             MemberWriter::Gzip(encoder) => encoder.flush(),
             MemberWriter::Zstd(encoder) => encoder.flush(),
         }

@@ -46,10 +46,10 @@ impl<'h> PayloadRecord<'h> {
     pub(crate) fn parse(head: &'h [u8], http: &[u8]) -> Option<PayloadRecord<'h>> {
         let bytes = head;
         let head = RewritableHead::parse(bytes)?;
-        let once = REQUIRED_FIELDS.iter().all(|name| head.only(name).is_some());
+        let has_once = REQUIRED_FIELDS.iter().all(|name| head.only(name).is_some());
         let at_most_once = OPTIONAL_FIELDS.iter().all(|name| head.values(name).count() < 2);
-        let never = FORBIDDEN_FIELDS.iter().all(|name| head.values(name).next().is_none());
-        if !(once && at_most_once && never) || head.has_ours() {
+        let has_none = FORBIDDEN_FIELDS.iter().all(|name| head.values(name).next().is_none());
+        if !(has_once && at_most_once && has_none) || head.has_ours() {
             return None;
         }
         let text = |name: &str| Some(std::str::from_utf8(head.only(name)?).ok()?.to_string());
@@ -115,8 +115,8 @@ pub(super) fn referred(head: &[u8]) -> Option<[u64; 3]> {
         uri => uri,
     };
     let seconds = fetch_time::parse(&first("WARC-Refers-To-Date")).unwrap_or(i64::MIN);
-    let by_digest = (without_brackets(&target), &first("WARC-Payload-Digest")[..]);
-    Some(names(&first("WARC-Refers-To"), (without_brackets(&uri), seconds), by_digest))
+    let digest_key = (without_brackets(&target), &first("WARC-Payload-Digest")[..]);
+    Some(names(&first("WARC-Refers-To"), (without_brackets(&uri), seconds), digest_key))
 }
 
 /// Returns the hash of a record's id, or `None` if it has none.

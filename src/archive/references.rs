@@ -82,8 +82,13 @@ impl Original {
 /// Tools look up the original record by its target, date and payload digest. So the digest is the
 /// one in the original record. If that has none, it is the digest that the tools compute, which is
 /// that of the stored payload.
-pub(super) fn revisit(of: &PayloadRecord, http: &[u8], original: &Original, digests: ([u8; 32], [u8; 20])) -> Vec<u8> {
-    let version = if of.head.is_1_0() { "1.0" } else { "1.1" };
+pub(super) fn revisit(
+    payload: &PayloadRecord,
+    http: &[u8],
+    original: &Original,
+    digests: ([u8; 32], [u8; 20]),
+) -> Vec<u8> {
+    let version = if payload.head.is_1_0() { "1.0" } else { "1.1" };
     let payload_digest = original.payload_digest.clone().unwrap_or_else(|| sha1(&digests.1));
     let mut lines = vec![
         ("WARC-Type", "revisit".into()),
@@ -99,7 +104,7 @@ pub(super) fn revisit(of: &PayloadRecord, http: &[u8], original: &Original, dige
         ("Content-Length", http.len().to_string()),
         (PAYLOAD, format!("{SHA256}{}", HEXLOWER.encode(&digests.0))),
     ]);
-    of.head.rewritten(&INVALID_FIELDS, &lines)
+    payload.head.rewritten(&INVALID_FIELDS, &lines)
 }
 
 /// Returns the head and block of the record that replaces a near-copy: a `metadata` record with the

@@ -110,9 +110,9 @@ impl ArchiveSummary {
     /// Sums up the files.
     pub(super) fn from_files(
         mut files: Vec<FileSummary>,
-        near: NearSummary,
-        against: u64,
-        [kept_small, kept_referred, kept_ambiguous]: [u64; 3],
+        near_summary: NearSummary,
+        older_files: u64,
+        [n_kept_small, n_kept_referred, kept_ambiguous]: [u64; 3],
     ) -> ArchiveSummary {
         files.sort_unstable_by(|x, y| x.path.cmp(&y.path));
         let (mut records, mut bytes) = (ArchiveCounts::default(), ArchiveCounts::default());
@@ -124,13 +124,13 @@ impl ArchiveSummary {
         ArchiveSummary {
             records,
             bytes,
-            against,
+            against: older_files,
             bytes_in,
             bytes_out,
-            kept_small,
-            kept_referred,
+            kept_small: n_kept_small,
+            kept_referred: n_kept_referred,
             kept_ambiguous,
-            near,
+            near: near_summary,
             files,
         }
     }

@@ -19,19 +19,19 @@ pub(super) struct SortedLines(Mutex<Runs>);
 struct Runs {
     open: Vec<u8>,
     run_bytes: usize,
-    sorted: RunLog<u8>,
+    run_log: RunLog<u8>,
     /// Range of blocks of each run.
     runs: Vec<Range<usize>>,
 }
 
 impl SortedLines {
     pub(crate) fn new(effort: &ArchiveEffort) -> SortedLines {
-        SortedLines::in_runs_of(RUN_BYTES, effort)
+        SortedLines::with_runs_of(RUN_BYTES, effort)
     }
 
-    fn in_runs_of(run_bytes: usize, effort: &ArchiveEffort) -> SortedLines {
-        let sorted = RunLog::new(&effort.part(4));
-        SortedLines(Mutex::new(Runs { open: Vec::new(), run_bytes, sorted, runs: Vec::new() }))
+    fn with_runs_of(run_bytes: usize, effort: &ArchiveEffort) -> SortedLines {
+        let run_log = RunLog::new(&effort.part(4));
+        SortedLines(Mutex::new(Runs { open: Vec::new(), run_bytes, run_log, runs: Vec::new() }))
     }
 
     /// Adds lines, which include their line ends.
@@ -51,15 +51,15 @@ impl SortedLines {
     pub(crate) fn merge(self, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut runs = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         runs.end_run()?;
-        let Runs { mut sorted, runs, .. } = runs;
+        let Runs { mut run_log, runs, .. } = runs;
         let mut cursors: Vec<Cursor> = runs.into_iter().map(Cursor::of).collect();
         let mut heads = BinaryHeap::new();
         for (number, cursor) in cursors.iter_mut().enumerate() {
-            heads.extend(cursor.next(&mut sorted)?.map(|line| Reverse((line, number))));
+            heads.extend(cursor.next(&mut run_log)?.map(|line| Reverse((line, number))));
         }
         while let Some(Reverse((line, number))) = heads.pop() {
             take(&line)?;
-            heads.extend(cursors[number].next(&mut sorted)?.map(|line| Reverse((line, number))));
+            heads.extend(cursors[number].next(&mut run_log)?.map(|line| Reverse((line, number))));
         }
         Ok(())
     }
@@ -70,11 +70,11 @@ impl Runs {
         let open = std::mem::take(&mut self.open);
         let mut lines: Vec<&[u8]> = open.split_inclusive(|&byte| byte == b'\n').collect();
         lines.sort_unstable();
-        let first = self.sorted.blocks();
-        lines.iter().try_for_each(|line| self.sorted.push(line.iter().copied()))?;
+        let first = self.run_log.blocks();
+        lines.iter().try_for_each(|line| self.run_log.push(line.iter().copied()))?;
         // Ends the block, so that the next run begins with a new one.
-        self.sorted.finish()?;
-        self.runs.push(first..self.sorted.blocks());
+        self.run_log.finish()?;
+        self.runs.push(first..self.run_log.blocks());
         Ok(())
     }
 }
@@ -83,23 +83,24 @@ impl Runs {
 struct Cursor {
     blocks: Range<usize>,
     block: Vec<u8>,
-    at: usize,
+    position: usize,
 }
 
 impl Cursor {
     fn of(blocks: Range<usize>) -> Cursor {
-        Cursor { blocks, block: Vec::new(), at: 0 }
+        Cursor { blocks, block: Vec::new(), position: 0 }
     }
 
-    fn next(&mut self, sorted: &mut RunLog<u8>) -> Result<Option<Vec<u8>>> {
-        if self.at == self.block.len() {
+    fn next(&mut self, run_log: &mut RunLog<u8>) -> Result<Option<Vec<u8>>> {
+        if self.position == self.block.len() {
             let Some(number) = self.blocks.next() else { return Ok(None) };
-            sorted.read(number, &mut self.block)?;
-            sorted.forget(number);
-            self.at = 0;
+            run_log.read(number, &mut self.block)?;
+            run_log.forget(number);
+            self.position = 0;
         }
-        let line = self.block[self.at..].split_inclusive(|&byte| byte == b'\n').next().unwrap_or_default().to_vec();
-        self.at += line.len();
+        let line =
+            self.block[self.position..].split_inclusive(|&byte| byte == b'\n').next().unwrap_or_default().to_vec();
+        self.position += line.len();
         Ok(Some(line))
     }
 }
@@ -118,7 +119,7 @@ mod tests {
             memory_bytes in prop::sample::select(vec![0u64, 1 << 30]),
         ) {
             let effort = ArchiveEffort { workers: 1, memory_bytes, spill: std::env::temp_dir() };
-            let sorted = SortedLines::in_runs_of(run_bytes, &effort);
+            let sorted = SortedLines::with_runs_of(run_bytes, &effort);
             for lines in &adds {
                 let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
                 sorted.add(lines.as_bytes()).unwrap();

@@ -50,7 +50,7 @@ pub(super) struct Survey {
     /// Content of each file, by number.
     pub files: Vec<FileSurvey>,
     /// Hashes of the names that the input's own revisits refer to, ascending.
-    pub referred: Vec<u64>,
+    pub referred_names: Vec<u64>,
     /// Hashes of ambiguous names, ascending.
     pub ambiguous: Vec<u64>,
 }
@@ -62,23 +62,24 @@ pub(super) struct Survey {
 /// archive.
 pub(super) fn survey(files: &[WarcInput], purpose: SurveyPurpose, effort: &ArchiveEffort) -> Result<Survey> {
     let (rows, names) = (KeyedRecords::new(effort), RecordNames::new(effort));
-    let found = Mutex::new((vec![FileSurvey::default(); files.len()], Vec::new()));
+    let results = Mutex::new((vec![FileSurvey::default(); files.len()], Vec::new()));
     for_each(
         effort.workers,
         files.len(),
         || (),
         |(), number| {
-            let (surveyed, mut referred) = survey_file(number as u32, &files[number], purpose, (&rows, &names))?;
-            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-            found.0[number] = surveyed;
-            found.1.append(&mut referred);
-            found.1.sort_unstable();
-            found.1.dedup();
+            let (file_survey, mut referred_rows) =
+                survey_file(number as u32, &files[number], purpose, (&rows, &names))?;
+            let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+            results.0[number] = file_survey;
+            results.1.append(&mut referred_rows);
+            results.1.sort_unstable();
+            results.1.dedup();
             Ok(())
         },
     )?;
-    let (files, referred) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Survey { rows, files, referred, ambiguous: names.ambiguous()? })
+    let (files, referred_rows) = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Survey { rows, files, referred_names: referred_rows, ambiguous: names.ambiguous()? })
 }
 
 fn survey_file(
@@ -97,17 +98,17 @@ fn survey_file(
         purpose,
         rows,
         names,
-        surveyed: FileSurvey::default(),
-        referred: Vec::new(),
+        survey: FileSurvey::default(),
+        referred_names: Vec::new(),
         sha256: Fingerprint::default(),
         payload: Sha256::new(),
     };
     records.visit(&mut surveyor)?;
     open.still_same()?;
-    surveyor.surveyed.sha256 = surveyor.sha256.finish();
-    surveyor.referred.sort_unstable();
-    surveyor.referred.dedup();
-    Ok((surveyor.surveyed, surveyor.referred))
+    surveyor.survey.sha256 = surveyor.sha256.finish();
+    surveyor.referred_names.sort_unstable();
+    surveyor.referred_names.dedup();
+    Ok((surveyor.survey, surveyor.referred_names))
 }
 
 /// Opens the records of a file.
@@ -121,25 +122,25 @@ pub(super) fn stored_records<'f>(open: &'f dyn RandomAccess, file: &WarcInput) -
 /// SHA-256 of a file: of its decompressed records and of its other bytes.
 #[derive(Default)]
 pub(super) struct Fingerprint {
-    whole: Sha256,
+    whole_digest: Sha256,
     /// State including the current record.
     with_record: Sha256,
 }
 
 impl Fingerprint {
     pub(crate) fn finish(self) -> [u8; 32] {
-        self.whole.finalize().into()
+        self.whole_digest.finalize().into()
     }
 
     pub(crate) fn record_is_whole(&mut self) {
         self.with_record.update(TRAILER);
-        self.whole = self.with_record.clone();
+        self.whole_digest = self.with_record.clone();
     }
 
     /// Adds bytes of the file that do not belong to a record.
     pub(crate) fn other(&mut self, bytes: &dyn RandomAccess, range: Range<u64>) -> Result<()> {
         pieces(bytes, range, &mut |piece| {
-            self.whole.update(piece);
+            self.whole_digest.update(piece);
             Ok(())
         })
     }
@@ -147,7 +148,7 @@ impl Fingerprint {
 
 impl ByteReceiver for Fingerprint {
     fn heads(&mut self, head: &[u8], http: &[u8]) {
-        self.with_record = self.whole.clone();
+        self.with_record = self.whole_digest.clone();
         self.with_record.update(head);
         self.with_record.update(http);
     }
@@ -163,14 +164,14 @@ pub(super) fn pieces(
     range: Range<u64>,
     take: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    let mut at = range.start;
-    while at < range.end {
-        let piece = bytes.read_at(at, (range.end - at).min(PIECE_BYTES) as usize)?;
+    let mut position = range.start;
+    while position < range.end {
+        let piece = bytes.read_at(position, (range.end - position).min(PIECE_BYTES) as usize)?;
         if piece.is_empty() {
-            return Err(Error::Invariant(format!("a file ends at {at} instead of {}", range.end)));
+            return Err(Error::Invariant(format!("a file ends at {position} instead of {}", range.end)));
         }
         take(&piece)?;
-        at += piece.len() as u64;
+        position += piece.len() as u64;
     }
     Ok(())
 }
@@ -183,8 +184,8 @@ struct Surveyor<'s> {
     purpose: SurveyPurpose,
     rows: &'s KeyedRecords,
     names: &'s RecordNames,
-    surveyed: FileSurvey,
-    referred: Vec<u64>,
+    survey: FileSurvey,
+    referred_names: Vec<u64>,
     sha256: Fingerprint,
     payload: Sha256,
 }
@@ -194,10 +195,10 @@ impl Surveyor<'_> {
     fn copy_row(&mut self, record: &StoredRecord, payload: &[u8; 32]) -> Result<Option<KeyedRecord>> {
         let is_older = self.file.is_older;
         if let Some(names) = referred(&record.head).filter(|_| !is_older) {
-            self.referred.extend(names);
+            self.referred_names.extend(names);
         }
-        let rewritten = RewritableHead::parse(&record.head).filter(RewritableHead::has_ours);
-        if rewritten.is_some() && !is_older {
+        let own_head = RewritableHead::parse(&record.head).filter(RewritableHead::has_ours);
+        if own_head.is_some() && !is_older {
             return Err(Error::input(
                 self.file.location.name(),
                 format!(
@@ -208,24 +209,24 @@ impl Surveyor<'_> {
         }
         // A rewritten record has the names of the original, so they are read from the original
         // head.
-        let original = rewritten.and_then(|head| head.original());
+        let original = own_head.and_then(|head| head.original());
         let head = original.as_deref().unwrap_or(&record.head);
-        let this = xxh3_64(format!("{} {}", self.number, record.range.start).as_bytes());
-        record::id_name(head).map_or(Ok(()), |name| self.names.push(name, this))?;
+        let record_hash = xxh3_64(format!("{} {}", self.number, record.range.start).as_bytes());
+        record::id_name(head).map_or(Ok(()), |name| self.names.push(name, record_hash))?;
         // In an uncompressed file, records after other bytes stay unchanged. A forged record among
         // such bytes may claim any length, and its boundaries in the archive must not differ from
         // those in the input.
-        let stays = record.payload_bytes == 0 || self.is_plain && self.surveyed.others > 0;
-        let candidate = PayloadRecord::parse(&record.head, &record.http).filter(|_| !stays);
+        let must_stay = record.payload_bytes == 0 || self.is_plain && self.survey.others > 0;
+        let candidate = PayloadRecord::parse(&record.head, &record.http).filter(|_| !must_stay);
         let row = candidate.map(|candidate| {
             let rank = candidate.seconds + if is_older { OLDER_RANK } else { 0 };
             KeyedRecord { name: candidate.place_name(), ..self.row(record, candidate.key(payload), rank) }
         });
-        let held = match &row {
+        let holder = match &row {
             Some(row) => Some((row.name, u64::from(row.key[0]) << 32 | u64::from(row.key[1]))),
-            None => record::place_name(head).map(|name| (name, this)),
+            None => record::place_name(head).map(|name| (name, record_hash)),
         };
-        held.map_or(Ok(()), |(name, payload)| self.names.push(name, payload))?;
+        holder.map_or(Ok(()), |(name, payload)| self.names.push(name, payload))?;
         Ok(row)
     }
 
@@ -236,14 +237,14 @@ impl Surveyor<'_> {
             if self.file.is_older {
                 return Ok(None);
             }
-            let wanted = payload_wanted(&head).ok_or_else(|| {
+            let payload_key = payload_wanted(&head).ok_or_else(|| {
                 let place = format!(
                     "this build cannot restore the record at offset {}; use the build that wrote the archive",
                     record.range.start
                 );
                 Error::input(self.file.location.name(), place)
             })?;
-            return Ok(Some(self.row(record, key(&wanted), REFERENCE_RANK)));
+            return Ok(Some(self.row(record, key(&payload_key), REFERENCE_RANK)));
         }
         let kind = values(&record.head, "WARC-Type").concat().to_ascii_lowercase();
         let holds = record.payload_bytes > 0 && ["response", "resource"].contains(&kind.as_str());
@@ -269,7 +270,7 @@ impl ByteReceiver for Surveyor<'_> {
 
 impl Visitor for Surveyor<'_> {
     fn record(&mut self, record: StoredRecord) -> Result<()> {
-        self.surveyed.records += 1;
+        self.survey.records += 1;
         self.sha256.record_is_whole();
         let payload: [u8; 32] = std::mem::take(&mut self.payload).finalize().into();
         let row = match self.purpose {
@@ -279,9 +280,9 @@ impl Visitor for Surveyor<'_> {
         row.map_or(Ok(()), |row| self.rows.push(row))
     }
 
-    fn other(&mut self, range: Range<u64>) -> Result<()> {
-        self.surveyed.others += 1;
-        self.surveyed.other_bytes += range.end - range.start;
+    fn receive_other(&mut self, range: Range<u64>) -> Result<()> {
+        self.survey.others += 1;
+        self.survey.other_bytes += range.end - range.start;
         self.sha256.other(self.bytes, range)
     }
 }

@@ -26,8 +26,10 @@ pub fn version() -> &'static str {
 }
 
 /// Returns the message that this build lacks a cargo feature, and how to get a build with it.
-pub fn lacks(what: &str, feature: &str) -> String {
-    format!("this build {what}; build it with `cargo build --release --features {feature}`, or use one of the packages")
+pub fn lacks(missing_part: &str, feature: &str) -> String {
+    format!(
+        "this build {missing_part}; build it with `cargo build --release --features {feature}`, or use one of the packages"
+    )
 }
 
 /// Returns the peak resident memory of this process in bytes, or 0 if the system does not report
@@ -44,8 +46,9 @@ pub fn memory_bytes() -> u64 {
 /// Returns the processor time of this process in seconds, in user mode and in the kernel, including
 /// helper processes that have ended; 0 if the system does not report it.
 pub fn cpu_seconds() -> f64 {
-    let of = |who| getrusage(who).map_or(0, |usage| (usage.user_time() + usage.system_time()).num_microseconds());
-    (of(UsageWho::RUSAGE_SELF) + of(UsageWho::RUSAGE_CHILDREN)) as f64 / 1e6
+    let seconds_of =
+        |who| getrusage(who).map_or(0, |usage| (usage.user_time() + usage.system_time()).num_microseconds());
+    (seconds_of(UsageWho::RUSAGE_SELF) + seconds_of(UsageWho::RUSAGE_CHILDREN)) as f64 / 1e6
 }
 
 /// Returns the memory that is available to processes on this machine in bytes, or `None` if the

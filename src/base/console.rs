@@ -58,13 +58,13 @@ pub fn say(text: impl Display) {
 /// Returns [`Error::Storage`] if stdout cannot be written. A closed pipe (`| head`) is not an
 /// error.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> Written<()>) -> Result<()> {
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    let written = write(&mut out).and_then(|()| out.flush());
+    let mut writer = BufWriter::new(std::io::stdout().lock());
+    let result = write(&mut writer).and_then(|()| writer.flush());
     // Flushing the rest of the buffer after a failure would only fail again.
-    drop(out.into_parts());
-    match written {
+    drop(writer.into_parts());
+    match result {
         Err(cause) if cause.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written.map_err(failed),
+        result => result.map_err(failed),
     }
 }
 
@@ -73,10 +73,10 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> Written<()>) -> Result<()> {
 ///
 /// # Errors
 /// Returns the errors of [`print()`].
-pub fn ended(written: Written<()>) -> Result<()> {
-    match written {
+pub fn ended(result: Written<()>) -> Result<()> {
+    match result {
         Err(cause) if cause.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
-        written => written.map_err(failed),
+        result => result.map_err(failed),
     }
 }
 

@@ -339,12 +339,18 @@ mod tests {
 
     #[test]
     fn full_disk_is_reported_without_advice_to_raise_a_limit() {
-        let of = |kind: ErrorKind| Error::write("out/a", &kind.into(), 74_460, "free some space there");
-        let line = of(ErrorKind::StorageFull).to_string();
+        let write_error = |kind: ErrorKind| Error::write("out/a", &kind.into(), 74_460, "free some space there");
+        let line = write_error(ErrorKind::StorageFull).to_string();
         assert_eq!(line, "out/a: no space left on device: 72.7 KiB or more needed; free some space there");
-        assert!(of(ErrorKind::QuotaExceeded).to_string().contains("disk quota exceeded"));
-        assert_eq!((of(ErrorKind::StorageFull).exit_code(), of(ErrorKind::PermissionDenied).exit_code()), (9, 8));
-        assert_eq!((of(ErrorKind::NotADirectory).exit_code(), of(ErrorKind::IsADirectory).exit_code()), (2, 2));
+        assert!(write_error(ErrorKind::QuotaExceeded).to_string().contains("disk quota exceeded"));
+        assert_eq!(
+            (write_error(ErrorKind::StorageFull).exit_code(), write_error(ErrorKind::PermissionDenied).exit_code()),
+            (9, 8)
+        );
+        assert_eq!(
+            (write_error(ErrorKind::NotADirectory).exit_code(), write_error(ErrorKind::IsADirectory).exit_code()),
+            (2, 2)
+        );
     }
 
     #[test]

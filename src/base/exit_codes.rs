@@ -13,8 +13,8 @@ pub struct ExitCode {
     pub is_retryable: bool,
 }
 
-const fn ends(code: u8, meaning: &'static str, see: &'static str) -> ExitCode {
-    ExitCode { code, meaning, see, is_retryable: false }
+const fn ends(code: u8, meaning: &'static str, link: &'static str) -> ExitCode {
+    ExitCode { code, meaning, see: link, is_retryable: false }
 }
 
 const fn passes(code: u8, meaning: &'static str) -> ExitCode {
@@ -72,9 +72,9 @@ pub const EXIT_CODES: [ExitCode; 14] = [
 /// Returns the table of exit codes as Markdown.
 pub fn exit_code_table() -> String {
     let row = |exit: &ExitCode| {
-        let again = if exit.is_retryable { "yes" } else { "no" };
-        let see = if exit.see.is_empty() { String::new() } else { format!(" See {}.", exit.see) };
-        format!("| {} | {}{see} | {again} |\n", exit.code, exit.meaning)
+        let retry_text = if exit.is_retryable { "yes" } else { "no" };
+        let see_text = if exit.see.is_empty() { String::new() } else { format!(" See {}.", exit.see) };
+        format!("| {} | {}{see_text} | {retry_text} |\n", exit.code, exit.meaning)
     };
     let head = "| code | meaning | start again |\n|---|---|---|\n";
     head.to_string() + &EXIT_CODES.iter().map(row).collect::<String>()

@@ -75,7 +75,7 @@ const MAX_FATAL_BYTES: usize = 16 << 30;
 /// Time within which the ending thread has ended the process, in seconds.
 const PATIENCE: u64 = 10;
 
-static RESERVED: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+static RESERVED_MEMORY: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -89,12 +89,12 @@ thread_local! {
 /// Returns [`Error::NoMemory`] if the reserve for that cannot be mapped.
 pub fn end_in_order() -> Result<()> {
     let mut reserve = MmapMut::map_anon(RESERVE).map_err(|_| no_memory(RESERVE))?;
-    RESERVED.store(reserve.as_mut_ptr(), Ordering::Release);
+    RESERVED_MEMORY.store(reserve.as_mut_ptr(), Ordering::Release);
     std::mem::forget(reserve);
-    let before = take_hook();
+    let previous_hook = take_hook();
     set_hook(Box::new(move |panic| {
         end_if_for_want_of_memory(message_of(panic).unwrap_or_default());
-        before(panic);
+        previous_hook(panic);
     }));
     Ok(())
 }
@@ -125,7 +125,7 @@ fn refused(bytes: usize) {
         wait_for_the_end();
         return;
     }
-    let reserved = RESERVED.swap(std::ptr::null_mut(), Ordering::AcqRel);
+    let reserved = RESERVED_MEMORY.swap(std::ptr::null_mut(), Ordering::AcqRel);
     if reserved.is_null() {
         IS_ENDING.store(false, Ordering::Release);
         return;
@@ -157,7 +157,7 @@ fn before_it_is_asked() {
 
 /// Returns `memory`, or ends the process if the system has refused `bytes`.
 #[inline]
-fn given(memory: *mut u8, bytes: usize) -> *mut u8 {
+fn check_allocation(memory: *mut u8, bytes: usize) -> *mut u8 {
     if memory.is_null() {
         refused(bytes);
     }
@@ -167,7 +167,7 @@ fn given(memory: *mut u8, bytes: usize) -> *mut u8 {
 /// Requests huge pages for a long allocation. Small systems have none, and most systems use them
 /// only on request.
 #[inline]
-fn on_huge_pages(memory: *mut u8, bytes: usize) -> *mut u8 {
+fn request_huge_pages(memory: *mut u8, bytes: usize) -> *mut u8 {
     if bytes >= HUGE_PAGE_BYTES && !memory.is_null() {
         ask_for_huge_pages(memory, bytes);
     }
@@ -196,21 +196,21 @@ unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         before_it_is_asked();
         // SAFETY: the caller upholds the contract of `GlobalAlloc`.
-        on_huge_pages(given(unsafe { System.alloc(layout) }, layout.size()), layout.size())
+        request_huge_pages(check_allocation(unsafe { System.alloc(layout) }, layout.size()), layout.size())
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         before_it_is_asked();
         // SAFETY: the caller upholds the contract of `GlobalAlloc`.
-        on_huge_pages(given(unsafe { System.alloc_zeroed(layout) }, layout.size()), layout.size())
+        request_huge_pages(check_allocation(unsafe { System.alloc_zeroed(layout) }, layout.size()), layout.size())
     }
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         before_it_is_asked();
         // SAFETY: the caller upholds the contract of `GlobalAlloc`.
-        on_huge_pages(given(unsafe { System.realloc(memory, layout, size) }, size), size)
+        request_huge_pages(check_allocation(unsafe { System.realloc(memory, layout, size) }, size), size)
     }
 
     #[inline]

@@ -23,8 +23,8 @@ impl<T: Pod> HugeArray<T> {
         let memory = match bytes {
             0 => None,
             _ => Some(MmapMut::map_anon(bytes).map_err(|_| {
-                let what = "long arrays".into();
-                Error::NoMemory { what, needed_bytes: bytes as u64 }
+                let message = "long arrays".into();
+                Error::NoMemory { what: message, needed_bytes: bytes as u64 }
             })?),
         };
         #[cfg(target_os = "linux")]

@@ -62,16 +62,16 @@ impl Drop for Temporary {
 /// Removes a path from the list.
 fn forget(path: &Path) {
     let mut first = left();
-    let mut at = &mut *first;
-    while at.as_ref().is_some_and(|node| node.path != path) {
-        at = &mut at.as_mut().expect("it is a node").next;
+    let mut link = &mut *first;
+    while link.as_ref().is_some_and(|node| node.path != path) {
+        link = &mut link.as_mut().expect("it is a node").next;
     }
-    let gone = at.take().map(|mut node| {
-        *at = node.next.take();
+    let removed_node = link.take().map(|mut node| {
+        *link = node.next.take();
         node
     });
     drop(first);
-    drop(gone);
+    drop(removed_node);
 }
 
 /// Ends the process with `code`, and removes all temporary files that other threads still use.
@@ -113,13 +113,13 @@ fn remove_all(first: &Option<Box<Node>>) {
 }
 
 fn remove(path: &Path) -> Result<()> {
-    let removed = std::fs::symlink_metadata(path).and_then(|found| match found.is_dir() {
+    let result = std::fs::symlink_metadata(path).and_then(|metadata| match metadata.is_dir() {
         true => std::fs::remove_dir_all(path),
         false => std::fs::remove_file(path),
     });
-    match removed {
+    match result {
         Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(()),
-        removed => removed,
+        result => result,
     }
 }
 
@@ -136,14 +136,14 @@ mod tests {
     #[test]
     fn temporary_files_are_removed_with_their_owner_and_renamed_files_stay() {
         let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
+        let path_of = |name: &str| folder.path().join(name);
         let (file, inner, renamed) =
-            (Temporary::at(at("file")), Temporary::at(at("folder")), Temporary::at(at("renamed")));
+            (Temporary::at(path_of("file")), Temporary::at(path_of("folder")), Temporary::at(path_of("renamed")));
         std::fs::write(file.path(), "").unwrap();
         std::fs::create_dir(inner.path()).unwrap();
         std::fs::write(inner.path().join("file"), "").unwrap();
         std::fs::write(renamed.path(), "").unwrap();
-        std::fs::rename(renamed.path(), at("result")).unwrap();
+        std::fs::rename(renamed.path(), path_of("result")).unwrap();
         drop((file, inner, renamed));
         let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["result"]);

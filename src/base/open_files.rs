@@ -17,20 +17,20 @@ const FILES_PER_PEER: u64 = 6;
 /// # Errors
 /// Returns [`Error::Storage`] with the required number if it exceeds the hard limit.
 pub fn raise_limit(peers: usize) -> Result<()> {
-    let needed = OWN_FILES + FILES_PER_PEER * peers as u64;
+    let n_needed = OWN_FILES + FILES_PER_PEER * peers as u64;
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return Ok(()) };
-    if soft >= needed {
+    if soft >= n_needed {
         return Ok(());
     }
     let refused = |cause: String| {
         let why = format!(
-            "{cause}; with {peers} peers this process needs {needed} open files and connections; \
+            "{cause}; with {peers} peers this process needs {n_needed} open files and connections; \
              raise its limit (ulimit -n)"
         );
         Err(Error::storage("files and connections", why))
     };
-    if needed > hard {
+    if n_needed > hard {
         return refused(format!("at most {hard} are allowed"));
     }
-    setrlimit(Resource::RLIMIT_NOFILE, needed, hard).or_else(|cause| refused(cause.to_string()))
+    setrlimit(Resource::RLIMIT_NOFILE, n_needed, hard).or_else(|cause| refused(cause.to_string()))
 }

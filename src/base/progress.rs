@@ -46,11 +46,11 @@ struct Stage {
 }
 
 impl Progress {
-    /// Returns the counters of work with weight `all`. The first stage reads it.
-    pub fn new(all: u64) -> Progress {
+    /// Returns the counters of work with weight `total`. The first stage reads it.
+    pub fn new(total: u64) -> Progress {
         let zero = AtomicU64::default;
         Progress {
-            all,
+            all: total,
             done: zero(),
             records: zero(),
             page_bytes: zero(),

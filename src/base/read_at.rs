@@ -32,7 +32,7 @@ impl<T: AsRef<[u8]> + Send + Sync> RandomAccess for Bytes<T> {
 
     fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
         let bytes = self.0.as_ref();
-        let from = usize::try_from(offset).map_or(bytes.len(), |offset| offset.min(bytes.len()));
-        Ok(bytes[from..from.saturating_add(length).min(bytes.len())].to_vec())
+        let start = usize::try_from(offset).map_or(bytes.len(), |offset| offset.min(bytes.len()));
+        Ok(bytes[start..start.saturating_add(length).min(bytes.len())].to_vec())
     }
 }

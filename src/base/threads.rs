@@ -75,9 +75,9 @@ pub fn for_each<O: Send>(
         let threads = started.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
         let panicked = || Err(Error::Invariant("a thread ended with a panic".into()));
         // All threads are joined, even if one has failed.
-        let ended: Vec<Result<O>> =
+        let results: Vec<Result<O>> =
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).collect();
-        ended.into_iter().collect()
+        results.into_iter().collect()
     })
 }
 
@@ -88,13 +88,13 @@ mod tests {
     #[test]
     fn each_number_is_processed_once_with_any_threads() {
         for threads in [0, 1, 3, 50] {
-            let done = for_each(threads, 20, Vec::new, |mine, number| {
-                mine.push(number);
+            let numbers = for_each(threads, 20, Vec::new, |local_numbers, number| {
+                local_numbers.push(number);
                 Ok(())
             });
-            let mut done: Vec<usize> = done.unwrap().into_iter().flatten().collect();
-            done.sort_unstable();
-            assert_eq!(done, (0..20).collect::<Vec<_>>());
+            let mut numbers: Vec<usize> = numbers.unwrap().into_iter().flatten().collect();
+            numbers.sort_unstable();
+            assert_eq!(numbers, (0..20).collect::<Vec<_>>());
         }
         assert_eq!(for_each(3, 0, || 7, |_, _| Ok(())).unwrap(), [7]);
     }

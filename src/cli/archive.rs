@@ -93,26 +93,27 @@ pub(super) struct RestoreArgs {
 }
 
 pub(super) fn archive(args: ArchiveArgs) -> Result<()> {
-    let near = args.run.map(|run| NearCopySource { run, write: args.near, level: args.level });
+    let near_copies = args.run.map(|run| NearCopySource { run, write: args.near, level: args.level });
     let settings = ArchiveSettings {
         inputs: args.inputs,
         against: args.against,
         output: args.output,
-        near,
+        near: near_copies,
         cdxj: args.cdxj,
         effort: args.effort.resolve()?,
     };
     let folder = Location::parse(&settings.output)?;
     let work = signals::StoppableWork::writing(folder);
-    let began = Instant::now();
+    let start = Instant::now();
     let summary = webtwin_archive::archive(&settings, &|line| notify(line)).map_err(|error| work.explain(error))?;
-    let ArchiveCounts { read, copied, revisits, near } = summary.records;
-    let differences = if near > 0 { format!(", {near} as differences") } else { String::new() };
-    notify(format_args!("{read} records read: {copied} copied, {revisits} written as revisits{differences}"));
-    let (others, bytes) = summary.files.iter().fold((0, 0), |(n, b), file| (n + file.others, b + file.other_bytes));
-    if others > 0 {
+    let ArchiveCounts { read, copied: n_copied, revisits, near: n_near } = summary.records;
+    let differences = if n_near > 0 { format!(", {n_near} as differences") } else { String::new() };
+    notify(format_args!("{read} records read: {n_copied} copied, {revisits} written as revisits{differences}"));
+    let (other_records, bytes) =
+        summary.files.iter().fold((0, 0), |(n, b), file| (n + file.others, b + file.other_bytes));
+    if other_records > 0 {
         let bytes = figures::bytes(bytes);
-        notify(format_args!("{bytes} in {others} ranges are not whole records and were copied unchanged"));
+        notify(format_args!("{bytes} in {other_records} ranges are not whole records and were copied unchanged"));
     }
     if !settings.against.is_empty() {
         notify(format_args!("{} of these refer to {}", summary.against, settings.against.join(", ")));
@@ -122,7 +123,7 @@ pub(super) fn archive(args: ArchiveArgs) -> Result<()> {
         "{} become {} ({share:.1} %) in {:.1} s",
         figures::bytes(summary.bytes_in),
         figures::bytes(summary.bytes_out),
-        began.elapsed().as_secs_f64()
+        start.elapsed().as_secs_f64()
     ));
     notify(format_args!("archive: {}", settings.output));
     if settings.near.is_some_and(|near| !near.write) {
@@ -137,7 +138,7 @@ fn table(summary: &ArchiveSummary) -> String {
     let NearSummary { records, stored_bytes, zstd_bytes, near_bytes } = summary.near;
     let rest = summary.bytes_out - stored_bytes;
     let mut table = String::from("bytes\tshare\twhat\n");
-    for (bytes, what) in [
+    for (bytes, label) in [
         (summary.bytes_in, "input".to_string()),
         (summary.bytes_out, "with exact copies as revisits".into()),
         (rest + zstd_bytes.unwrap_or(0), format!("and {records} near-copies as separate zstd frames")),
@@ -147,7 +148,7 @@ fn table(summary: &ArchiveSummary) -> String {
         (near_bytes, "as differences".into()),
     ] {
         let share = 100.0 * bytes as f64 / summary.bytes_in.max(1) as f64;
-        table.push_str(&format!("{bytes}\t{share:.1} %\t{what}\n"));
+        table.push_str(&format!("{bytes}\t{share:.1} %\t{label}\n"));
     }
     table
 }
@@ -155,20 +156,15 @@ fn table(summary: &ArchiveSummary) -> String {
 pub(super) fn restore(args: RestoreArgs) -> Result<()> {
     let folder = Location::parse(&args.output)?;
     let work = signals::StoppableWork::writing(folder);
-    let began = Instant::now();
+    let start = Instant::now();
     let effort = args.effort.resolve()?;
-    let restored = webtwin_archive::restore(&args.archive, &args.against, &args.output, &effort, &|line| notify(line));
-    let restored = restored.map_err(|error| work.explain(error))?;
+    let result = webtwin_archive::restore(&args.archive, &args.against, &args.output, &effort, &|line| notify(line));
+    let result = result.map_err(|error| work.explain(error))?;
     notify(format_args!(
         "{} records in {} files, {} of them restored, all equal to the archived ones; {} files are \
          byte for byte those of the input",
-        restored.records, restored.files, restored.restored, restored.same_files
+        result.records, result.files, result.restored, result.same_files
     ));
-    notify(format_args!(
-        "{} in {:.1} s: {}",
-        figures::bytes(restored.bytes),
-        began.elapsed().as_secs_f64(),
-        args.output
-    ));
+    notify(format_args!("{} in {:.1} s: {}", figures::bytes(result.bytes), start.elapsed().as_secs_f64(), args.output));
     Ok(())
 }

@@ -45,14 +45,18 @@ pub(super) fn run(args: Args) -> Result<()> {
         };
         return print(|out| out.write_all(text.as_bytes()));
     }
-    print(|out| {
-        writeln!(out, "# digest {}", JobDigest::from_job(&job).hex())?;
-        writeln!(out, "# chunks {}", job.chunks.recipe())?;
-        write!(out, "{}", toml::to_string(&job).expect("a job is plain values"))?;
+    print(|writer| {
+        writeln!(writer, "# digest {}", JobDigest::from_job(&job).hex())?;
+        writeln!(writer, "# chunks {}", job.chunks.recipe())?;
+        write!(writer, "{}", toml::to_string(&job).expect("a job is plain values"))?;
         match cluster {
             Some(cluster) => {
-                writeln!(out, "\n# cluster: {} processes of {} workers", cluster.processes(), cluster.workers)?;
-                cluster.addresses.iter().zip(0..).try_for_each(|(address, n)| writeln!(out, "# process {n}: {address}"))
+                writeln!(writer, "\n# cluster: {} processes of {} workers", cluster.processes(), cluster.workers)?;
+                cluster
+                    .addresses
+                    .iter()
+                    .zip(0..)
+                    .try_for_each(|(address, n)| writeln!(writer, "# process {n}: {address}"))
             }
             None => Ok(()),
         }

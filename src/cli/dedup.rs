@@ -137,9 +137,9 @@ enum By {
 impl Args {
     fn settings(self) -> Result<DedupSettings> {
         // Checked here, because clap has no ranges for floating point numbers.
-        let share = |name: &str, share: f64, from: f64| match (from..=1.0).contains(&share) {
+        let share = |name: &str, share: f64, minimum: f64| match (minimum..=1.0).contains(&share) {
             true => Ok(share),
-            false => Err(Error::Usage(format!("{name} is {share}, but must be a number from {from} to 1"))),
+            false => Err(Error::Usage(format!("{name} is {share}, but must be a number from {minimum} to 1"))),
         };
         let threshold = share("--threshold", self.threshold, 0.01)?;
         let bands = match (self.bands, self.rows) {
@@ -153,7 +153,7 @@ impl Args {
                 "--bands {bands} and --rows {rows}: their product must be at most {max_product}"
             )));
         }
-        let near = NearSettings { shingling: self.shingle, threshold, bands };
+        let near_settings = NearSettings { shingling: self.shingle, threshold, bands };
         if self.keep == KeepRule::SmallestId && self.id_field.is_none() {
             return Err(Error::Usage("--keep smallest-id needs the field of the ids; add --id-field FIELD".into()));
         }
@@ -170,7 +170,7 @@ impl Args {
             output: self.output,
             text_fields,
             id_field: self.id_field,
-            near: (self.by == By::Minhash).then_some(near),
+            near: (self.by == By::Minhash).then_some(near_settings),
             keep: self.keep,
             prefer: self.prefer,
             count_by: self.count_by,
@@ -200,61 +200,61 @@ pub(super) fn run(args: Args) -> Result<()> {
     let checkpoints = settings.resume.then(|| checkpoint_folder(&settings, &folder)).transpose()?;
     let records = checkpoints.clone();
     let work = signals::StoppableWork::begin(move || left(&folder, CORPUS_NAME, true, records.as_deref()));
-    let began = Instant::now();
+    let start = Instant::now();
     let run = || {
-        let found = Dedup::find(&settings, &|line| notify(line))?;
-        let found = match &checkpoints {
-            Some(folder) => found.resume(folder)?,
-            None => found,
+        let dedup = Dedup::find(&settings, &|line| notify(line))?;
+        let dedup = match &checkpoints {
+            Some(folder) => dedup.resume(folder)?,
+            None => dedup,
         };
-        let watcher = Watcher::start(Arc::clone(&found.progress), &STAGES);
-        let summary = found.run();
+        let watcher = Watcher::start(Arc::clone(&dedup.progress), &STAGES);
+        let summary = dedup.run();
         drop(watcher);
-        found.resumed().into_iter().for_each(notify);
+        dedup.resumed().into_iter().for_each(notify);
         summary
     };
     let summary = run().map_err(|error| work.explain(error))?;
     summary.surprises(&settings).into_iter().for_each(notify);
-    report(&settings, &summary, began.elapsed().as_secs_f64());
+    report(&settings, &summary, start.elapsed().as_secs_f64());
     Ok(())
 }
 
 /// Reports the totals on stderr.
 fn report(settings: &DedupSettings, summary: &DedupSummary, seconds: f64) {
     let (records, text) = (&summary.records, &summary.text_bytes);
-    let by = |why: &str| records.removed_by.get(why).copied().unwrap_or(0);
-    let removed = if settings.annotate.is_some() { "marked as duplicates" } else { "removed" };
+    let removed_for = |why: &str| records.removed_by.get(why).copied().unwrap_or(0);
+    let action = if settings.annotate.is_some() { "marked as duplicates" } else { "removed" };
     notify(format_args!(
-        "{} records read: {} kept, {} {removed} ({} exact copies, {} near-duplicates, {} in an older \
+        "{} records read: {} kept, {} {action} ({} exact copies, {} near-duplicates, {} in an older \
          corpus), {} rejected",
         records.read,
         records.kept,
         records.removed,
-        by("exact"),
-        by("near"),
-        by("against"),
+        removed_for("exact"),
+        removed_for("near"),
+        removed_for("against"),
         records.rejected
     ));
-    let all = text.kept + text.removed;
+    let total = text.kept + text.removed;
     notify(format_args!(
-        "{} of text: {} kept, {} {removed}, in {seconds:.1} s ({}/s)",
-        figures::bytes(all),
+        "{} of text: {} kept, {} {action}, in {seconds:.1} s ({}/s)",
+        figures::bytes(total),
         figures::bytes(text.kept),
         figures::bytes(text.removed),
-        figures::bytes((all as f64 / seconds) as u64)
+        figures::bytes((total as f64 / seconds) as u64)
     ));
     for (field, counts) in &summary.counts_by {
-        let of_value = |counts: &ValueCounts| {
+        let value_text = |counts: &ValueCounts| {
             let value = counts.value.as_deref().unwrap_or("none");
             format!("{value} {} of {}", counts.kept, counts.kept + counts.removed)
         };
-        let shown: Vec<String> = counts.iter().take(MAX_PRINTED_VALUES).map(of_value).collect();
-        let more = if counts.len() > MAX_PRINTED_VALUES {
+        let values: Vec<String> = counts.iter().take(MAX_PRINTED_VALUES).map(value_text).collect();
+        let suffix = if counts.len() > MAX_PRINTED_VALUES {
             format!(", {} more", counts.len() - MAX_PRINTED_VALUES)
         } else {
             String::new()
         };
-        notify(format_args!("kept by {field}: {}{more}", shown.join(", ")));
+        notify(format_args!("kept by {field}: {}{suffix}", values.join(", ")));
     }
     notify(format_args!("results: {}", settings.output));
 }

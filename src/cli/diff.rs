@@ -73,9 +73,10 @@ pub(super) struct Args {
 
 impl Args {
     fn settings(&self) -> Result<CompareSettings> {
-        if let Some(other) = self.sets.iter().find(|set| !set.trim_start().starts_with("recrawl.")) {
-            let what = "only settings of recrawl are accepted, as recrawl.KEY=VALUE; the two results have all others";
-            return Err(Error::Usage(format!("--set {other}: {what}")));
+        if let Some(other_setting) = self.sets.iter().find(|set| !set.trim_start().starts_with("recrawl.")) {
+            let message =
+                "only settings of recrawl are accepted, as recrawl.KEY=VALUE; the two results have all others";
+            return Err(Error::Usage(format!("--set {other_setting}: {message}")));
         }
         let mut recrawl = webtwin_job::resolve("--set", "", &self.sets)?.recrawl;
         (recrawl.texts, recrawl.across_settings) = (self.texts, self.across_settings);
@@ -102,12 +103,12 @@ pub(super) fn run(args: Args) -> Result<()> {
         refuse_within("--output", &settings.output, folder)?;
     }
     let work = signals::StoppableWork::writing(Location::parse(&settings.output)?);
-    let began = Instant::now();
+    let start = Instant::now();
     let earlier = &args.results[..args.results.len() - 2];
-    let before = PriorCrawls::open(earlier, args.history.as_deref(), &settings.new)?;
-    settings.past = before.past(&settings.old)?;
-    let summary = diff(&settings, Some(before)).map_err(|error| work.explain(error))?;
-    report(&settings, &summary, began.elapsed().as_secs_f64());
+    let prior = PriorCrawls::open(earlier, args.history.as_deref(), &settings.new)?;
+    settings.past = prior.past(&settings.old)?;
+    let summary = diff(&settings, Some(prior)).map_err(|error| work.explain(error))?;
+    report(&settings, &summary, start.elapsed().as_secs_f64());
     Ok(())
 }
 
@@ -128,10 +129,10 @@ pub(super) fn refuse_within(option: &str, url: &str, folder: &str) -> Result<()>
 /// # Errors
 /// Returns [`Error::Storage`] if a store does not answer.
 pub(super) fn with_history(url: &str) -> Result<Option<&str>> {
-    let knows = |run: FinishedRun| run.manifest.files.iter().any(|file| file.path == saved::NAME);
+    let has_history = |run: FinishedRun| run.manifest.files.iter().any(|file| file.path == saved::NAME);
     match FinishedRun::open(url) {
         Err(Error::Input { .. }) => Ok(None),
-        run => Ok(knows(run?).then_some(url)),
+        run => Ok(has_history(run?).then_some(url)),
     }
 }
 
@@ -147,11 +148,11 @@ pub(super) fn scheduled(
     workers: usize,
 ) -> Result<()> {
     let spill = &job.effort.spill;
-    let before = PriorCrawls::open(&[], history, &job.output.url)?;
+    let prior = PriorCrawls::open(&[], history, &job.output.url)?;
     let settings = CompareSettings {
         old: old.into(),
         new: job.output.url.clone(),
-        past: PastIntervals { list_is_lost, ..before.past(old)? },
+        past: PastIntervals { list_is_lost, ..prior.past(old)? },
         output: job.recrawl.diff.clone(),
         recrawl: job.recrawl.clone(),
         workers,
@@ -159,9 +160,9 @@ pub(super) fn scheduled(
         spill: if spill.is_empty() { std::env::temp_dir() } else { spill.into() },
         range_rows: range_rows(MEMORY_BYTES, workers),
     };
-    let began = Instant::now();
-    let summary = diff(&settings, Some(before))?;
-    report(&settings, &summary, began.elapsed().as_secs_f64());
+    let start = Instant::now();
+    let summary = diff(&settings, Some(prior))?;
+    report(&settings, &summary, start.elapsed().as_secs_f64());
     if list_is_lost {
         let folder = Location::parse(&settings.output)?.join("exports")?;
         notify(format_args!(
@@ -187,7 +188,7 @@ fn report(settings: &CompareSettings, summary: &CompareSummary, seconds: f64) {
     };
     let pages = list(&mut summary.pages.iter().map(|(what, n)| (what.to_string(), *n)));
     notify(format_args!("{pages_old} pages in the older crawl, {pages_new} in the newer: {pages}"));
-    for (what, counts) in [
+    for (label, counts) in [
         ("gone", list(&mut summary.gone.iter().map(|(why, n)| (why.clone(), *n)))),
         ("sites", list(&mut summary.sites_changed.iter().map(|(what, n)| (what.clone(), *n)))),
         ("avoid list", list(&mut summary.avoid_changed.iter().map(|(what, n)| (what.to_string(), *n)))),
@@ -197,16 +198,18 @@ fn report(settings: &CompareSettings, summary: &CompareSummary, seconds: f64) {
         ),
         (
             "mirrors",
-            list(&mut counts_of(summary, "crawls_behind").map(|(behind, n)| match behind.parse::<u32>() {
-                Ok(0) => ("up to date".into(), n),
-                Ok(1) => ("late by 1 crawl".into(), n),
-                Ok(crawls) => (format!("late by {crawls} crawls"), n),
-                Err(_) => (behind, n),
-            })),
+            list(&mut counts_of(summary, "crawls_behind").map(
+                |(crawls_behind, n)| match crawls_behind.parse::<u32>() {
+                    Ok(0) => ("up to date".into(), n),
+                    Ok(1) => ("late by 1 crawl".into(), n),
+                    Ok(crawls) => (format!("late by {crawls} crawls"), n),
+                    Err(_) => (crawls_behind, n),
+                },
+            )),
         ),
     ] {
         if !counts.is_empty() {
-            notify(format_args!("{what}: {counts}"));
+            notify(format_args!("{label}: {counts}"));
         }
     }
     notify(format_args!("compared in {seconds:.1} s: {}", settings.output));

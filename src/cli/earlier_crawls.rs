@@ -13,7 +13,7 @@ use webtwin_storage::state::Generation;
 #[derive(Debug, Default)]
 pub(super) struct EarlierInputs {
     /// Inputs to search, ascending.
-    pub(super) asked: Vec<String>,
+    pub(super) requested: Vec<String>,
     /// Value for [`Generation::crawl_before`], including inputs that pages need and that are
     /// missing, because they may come back.
     pub(super) crawl_before: Vec<String>,
@@ -29,7 +29,7 @@ impl EarlierInputs {
     /// # Errors
     /// Returns any error of the search for inputs.
     pub(super) fn collect(
-        before: &Generation,
+        previous: &Generation,
         inputs: &[String],
         are_named: bool,
         notify: impl Fn(std::fmt::Arguments<'_>),
@@ -37,14 +37,14 @@ impl EarlierInputs {
         let folder = working_folder();
         let live: BTreeSet<String> = inputs.iter().map(|input| seen_from_anywhere(input, &folder)).collect();
         let is_live = |input: &String| live.contains(&seen_from_anywhere(input, &folder));
-        let [mut needed, mut left, mut crawl_before] =
-            [&before.originals, &before.inputs, &before.crawl_before].map(|inputs| named(before, inputs));
+        let [mut changed, mut left, mut crawl_before] = [&previous.originals, &previous.inputs, &previous.crawl_before]
+            .map(|inputs| names_of_inputs(previous, inputs));
         // A completely new crawl: all inputs of the generation belong to the previous crawl.
         if are_named && !left.iter().any(is_live) {
-            crawl_before = [&needed[..], &left].concat();
+            crawl_before = [&changed[..], &left].concat();
         }
         crawl_before.retain(|input| !is_live(input));
-        for inputs in [&mut needed, &mut left] {
+        for inputs in [&mut changed, &mut left] {
             inputs.retain(|input| !is_live(input) && !crawl_before.contains(input));
         }
 
@@ -52,32 +52,32 @@ impl EarlierInputs {
         for input in &crawl_before {
             if let Some(files) = files_of(input, &notify)? {
                 earlier.files_there.extend(files);
-                earlier.asked.push(input.clone());
+                earlier.requested.push(input.clone());
             }
         }
         earlier.crawl_before = crawl_before;
-        for input in needed {
+        for input in changed {
             // If the live inputs are not named again, everything that the pages need must exist.
             match !are_named || files_of(&input, &notify)?.is_some() {
-                true => earlier.asked.push(input),
+                true => earlier.requested.push(input),
                 false => earlier.crawl_before.push(input),
             }
         }
         for input in if are_named { left } else { Vec::new() } {
             if files_of(&input, &notify)?.is_some() {
-                earlier.asked.push(input);
+                earlier.requested.push(input);
             }
         }
-        earlier.asked.sort_unstable();
-        earlier.asked.dedup();
+        earlier.requested.sort_unstable();
+        earlier.requested.dedup();
         Ok(earlier)
     }
 }
 
 /// Returns the names of a generation's inputs relative to the current working folder.
-pub(super) fn named(generation: &Generation, inputs: &[String]) -> Vec<String> {
-    let here = working_folder() == generation.working_folder;
-    let name = |url: &String| match (here, url.strip_prefix('@')) {
+pub(super) fn names_of_inputs(generation: &Generation, inputs: &[String]) -> Vec<String> {
+    let is_here = working_folder() == generation.working_folder;
+    let name = |url: &String| match (is_here, url.strip_prefix('@')) {
         (true, _) => url.clone(),
         (false, None) => seen_from_anywhere(url, &generation.working_folder),
         (false, Some(list)) => format!("@{}", seen_from_anywhere(list, &generation.working_folder)),
@@ -92,8 +92,8 @@ fn files_of(original: &str, notify: impl Fn(std::fmt::Arguments<'_>)) -> Result<
         return Ok(Some(vec![original.to_string()]));
     }
     match expand(&[original.to_string()], is_html) {
-        Ok(found) => {
-            let locations = found.iter().flat_map(|entry| &entry.locations);
+        Ok(inputs) => {
+            let locations = inputs.iter().flat_map(|entry| &entry.locations);
             Ok(Some(locations.map(|location| location.name().to_string()).collect()))
         }
         Err(Error::Input { input, reason }) => {
@@ -103,6 +103,6 @@ fn files_of(original: &str, notify: impl Fn(std::fmt::Arguments<'_>)) -> Result<
             ));
             Ok(None)
         }
-        Err(other) => Err(other),
+        Err(cause) => Err(cause),
     }
 }

@@ -51,14 +51,14 @@ pub(super) fn run(args: Args) -> Result<()> {
         return records(&run, &args, limit);
     }
     if let Some(old) = &args.against {
-        let captured = CapturePair::read(&FinishedRun::open(old)?, &run, &args.url_a)?;
-        let explanation = captured.captures();
-        return put(&args, &explanation, || captures::describe(&explanation, limit));
+        let captures = CapturePair::read(&FinishedRun::open(old)?, &run, &args.url_a)?;
+        let explanation = captures.captures();
+        return print_explanation(&args, &explanation, || captures::describe(&explanation, limit));
     }
     let url_b = args.url_b.as_deref().expect("the command line asks for it");
-    let mut asked = PagePairTables::read(&run, [&args.url_a, url_b], args.read_crawl)?;
-    let explanation = asked.explain()?;
-    put(&args, &explanation, || describe(&explanation, limit))
+    let mut tables = PagePairTables::read(&run, [&args.url_a, url_b], args.read_crawl)?;
+    let explanation = tables.explain()?;
+    print_explanation(&args, &explanation, || describe(&explanation, limit))
 }
 
 /// Explains two records of a corpus.
@@ -69,13 +69,13 @@ fn records(run: &FinishedRun, args: &Args, limit: usize) -> Result<()> {
             args.run
         )));
     };
-    let asked = AskedRecords::read(run, [&args.url_a, record_b])?;
-    let explanation = asked.explain();
-    put(args, &explanation, || duplicates::describe(&explanation, limit))
+    let records = AskedRecords::read(run, [&args.url_a, record_b])?;
+    let explanation = records.explain();
+    print_explanation(args, &explanation, || duplicates::describe(&explanation, limit))
 }
 
 /// Prints an explanation as JSON or as text.
-fn put(args: &Args, explanation: &impl Serialize, words: impl FnOnce() -> String) -> Result<()> {
+fn print_explanation(args: &Args, explanation: &impl Serialize, words: impl FnOnce() -> String) -> Result<()> {
     let text = match args.json {
         true => serde_json::to_string(explanation).expect("an explanation is plain values") + "\n",
         false => words(),

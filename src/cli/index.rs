@@ -58,7 +58,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Result<()> {
     let settings = BuildSettings {
         run: args.run,
-        in_force: args.in_force,
+        active_rules: args.in_force,
         output: args.output,
         chunks: args.chunks,
         text: args.text,
@@ -69,11 +69,11 @@ pub(super) fn run(args: Args) -> Result<()> {
         range_rows: RANGE_ROWS,
     };
     let work = signals::StoppableWork::writing(Location::parse(&settings.output)?);
-    let began = Instant::now();
+    let start = Instant::now();
     let manifest = build(&settings).map_err(|error| work.explain(error))?;
     let count = |name: &str| manifest.counts.get(name).copied().unwrap_or_default();
     let bytes = manifest.files.iter().map(|file| file.bytes).sum();
-    if settings.in_force.is_some() {
+    if settings.active_rules.is_some() {
         notify(format_args!("{} more pages are on the avoid list in force", count("standing")));
     }
     notify(format_args!(
@@ -82,7 +82,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         count("prefixes"),
         count("collections"),
         figures::bytes(bytes),
-        began.elapsed().as_secs_f64(),
+        start.elapsed().as_secs_f64(),
         settings.output
     ));
     notify(format_args!("next: webtwin lookup {} < urls.txt", settings.output));

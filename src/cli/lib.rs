@@ -264,13 +264,13 @@ fn launcher(cluster: &Path) -> Option<Launcher> {
 }
 
 /// Returns the requested number of threads, by default all cores of this machine.
-fn threads(asked: Option<u16>) -> usize {
-    asked.map_or_else(|| std::thread::available_parallelism().map_or(1, |cores| cores.get()), usize::from)
+fn threads(requested: Option<u16>) -> usize {
+    requested.map_or_else(|| std::thread::available_parallelism().map_or(1, |cores| cores.get()), usize::from)
 }
 
 /// Returns the spill folder: the requested one, which must exist, or the system's temporary folder.
-fn spill(asked: Option<PathBuf>) -> Result<PathBuf> {
-    let Some(folder) = asked else { return Ok(std::env::temp_dir()) };
+fn spill(requested: Option<PathBuf>) -> Result<PathBuf> {
+    let Some(folder) = requested else { return Ok(std::env::temp_dir()) };
     MemoryPool::new(0, &folder, "--spill").look()?;
     Ok(folder)
 }

@@ -98,7 +98,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         threads,
         limits: limits(threads),
     };
-    let until = match (args.once, args.until_idle) {
+    let end_condition = match (args.once, args.until_idle) {
         (true, _) => EndCondition::Idle(Duration::ZERO),
         (false, Some(seconds)) => EndCondition::Idle(Duration::from_secs(seconds)),
         (false, None) => EndCondition::Stopped,
@@ -115,7 +115,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         job,
         on_complete,
         follow: args.follow,
-        until,
+        end_condition,
         threads,
         front: (!args.no_listen).then_some(front),
     };

@@ -91,14 +91,14 @@ fn read_lines(input: &mut impl BufRead, lines: &mut String) -> Result<bool> {
             break;
         }
     }
-    let more = !bytes.is_empty();
+    let has_more = !bytes.is_empty();
     // A line that is not UTF-8 is not a URL and is rejected as such.
     *lines = String::from_utf8(bytes).unwrap_or_else(|not| String::from_utf8_lossy(not.as_bytes()).into_owned());
-    Ok(more)
+    Ok(has_more)
 }
 
 /// Answers a line with the copies of its page.
-fn copies(asker: &mut LookupSession<'_>, line: &str, args: &Args, into: &mut String) -> Result<()> {
+fn copies(asker: &mut LookupSession<'_>, line: &str, args: &Args, output: &mut String) -> Result<()> {
     let page = match args.id {
         false => asker.url(line)?.page,
         true => match id_of(line.trim()) {
@@ -106,18 +106,18 @@ fn copies(asker: &mut LookupSession<'_>, line: &str, args: &Args, into: &mut Str
             None => None,
         },
     };
-    let wanted = CopyOrder { newest: args.newest, elsewhere: args.elsewhere };
-    let found = page.map_or(Ok(Vec::new()), |page| alternates(asker.index, page, wanted, args.limit))?;
+    let order = CopyOrder { newest: args.newest, elsewhere: args.elsewhere };
+    let copies = page.map_or(Ok(Vec::new()), |page| alternates(asker.index, page, order, args.limit))?;
     if args.json {
-        into.push_str(&serde_json::to_string(&found).expect("alternates are plain values"));
-        into.push('\n');
+        output.push_str(&serde_json::to_string(&copies).expect("alternates are plain values"));
+        output.push('\n');
         return Ok(());
     }
-    for one in found {
-        into.push_str(line.trim());
-        into.push('\t');
-        into.push_str(&one.url);
-        into.push('\n');
+    for copy in copies {
+        output.push_str(line.trim());
+        output.push('\t');
+        output.push_str(&copy.url);
+        output.push('\n');
     }
     Ok(())
 }
@@ -131,13 +131,13 @@ mod tests {
         let text: String = (0..200_000).map(|n| format!("http://a.example/{n}\n")).collect::<String>() + "last";
         for capacity in [3, 4096, 1 << 20] {
             let mut input = BufReader::with_capacity(capacity, text.as_bytes());
-            let (mut lines, mut all, mut blocks) = (String::new(), String::new(), 0);
+            let (mut lines, mut joined, mut blocks) = (String::new(), String::new(), 0);
             while read_lines(&mut input, &mut lines).unwrap() {
                 assert!(lines.ends_with('\n') || lines.ends_with("last"));
-                all.push_str(&lines);
+                joined.push_str(&lines);
                 blocks += 1;
             }
-            assert!(all == text && blocks > 1);
+            assert!(joined == text && blocks > 1);
         }
     }
 
@@ -145,11 +145,11 @@ mod tests {
     fn endless_line_is_not_buffered() {
         let text = "x".repeat(3 << 20) + "\nhttp://a.example/";
         let mut input = BufReader::with_capacity(1 << 12, text.as_bytes());
-        let (mut lines, mut all) = (String::new(), Vec::new());
+        let (mut lines, mut joined) = (String::new(), Vec::new());
         while read_lines(&mut input, &mut lines).unwrap() {
-            all.extend(lines.lines().map(|line| line[..line.len().min(20)].to_string()));
+            joined.extend(lines.lines().map(|line| line[..line.len().min(20)].to_string()));
             assert!(lines.len() < 100_000);
         }
-        assert_eq!(all, ["x".repeat(20), "http://a.example/".into()]);
+        assert_eq!(joined, ["x".repeat(20), "http://a.example/".into()]);
     }
 }

@@ -90,10 +90,10 @@ pub(super) fn study(summary: &dataflow::study::StudySummary, folder: &str) {
             part.documents, part.clusters, part.duplicates, part.duplicates_percent, part.useful
         ));
     }
-    for near in &tables.near {
+    for row in &tables.near {
         notify(format_args!(
             "  near-duplicates at {} %: {} ({:.1} %)",
-            near.percent, near.near_duplicates, near.near_duplicates_percent
+            row.percent, row.near_duplicates, row.near_duplicates_percent
         ));
     }
     for estimate in &summary.estimates_by_reference {
@@ -121,19 +121,19 @@ pub(super) fn truth(url: &str, folder: &Location) -> Result<()> {
 
 /// Returns for each measure of the job its guard, the number of similar pairs, and the number of
 /// pairs that the guard refused.
-fn guarded(job: &Job, summary: &RunSummary) -> Vec<(&'static str, Guard, u64, u64)> {
-    let by = job.similar.by;
+fn guard_counts(job: &Job, summary: &RunSummary) -> Vec<(&'static str, Guard, u64, u64)> {
+    let measure = job.similar.by;
     let mut measures = Vec::new();
-    if matches!(by, Measure::Overlap | Measure::Both) {
+    if matches!(measure, Measure::Overlap | Measure::Both) {
         measures.push(("overlap", job.overlap.guard, summary.overlap.similar, summary.overlap.guarded));
     }
-    if matches!(by, Measure::Hamming | Measure::Both) {
+    if matches!(measure, Measure::Hamming | Measure::Both) {
         measures.push(("simhash", job.hamming.guard, summary.hamming.near, summary.hamming.guarded));
     }
-    if by == Measure::Signatures {
+    if measure == Measure::Signatures {
         measures.push(("signatures", job.signatures.guard, summary.signatures.collisions, summary.signatures.guarded));
     }
-    if by == Measure::Minhash {
+    if measure == Measure::Minhash {
         measures.push(("minhash", job.minhash.guard, summary.minhash.similar, summary.minhash.guarded));
     }
     measures.extend(summary.given.map(|given| ("pairs.from", job.hamming.guard, given.similar, given.guarded)));
@@ -170,17 +170,18 @@ pub(super) fn replicas(job: &Job, summary: &RunSummary, folder: &str) {
     records::report(&summary.records);
     notify(format_args!("{} hosts, {} links between the pages", summary.hosts, summary.links));
     if let Some(GivenCounts { rows, .. }) = summary.given {
-        let RowCounts { read, used, unknown, malformed, malformed_bytes, self_pairs, duplicates } = rows;
+        let RowCounts { read, used: n_used, unknown: n_unknown, malformed, malformed_bytes, self_pairs, duplicates } =
+            rows;
         notify(format_args!(
-            "of {read} rows in {}: {used} are used, {unknown} have a page that is not in this \
+            "of {read} rows in {}: {n_used} are used, {n_unknown} have a page that is not in this \
              crawl, {malformed} are malformed ({malformed_bytes} bytes), {self_pairs} pair a page \
              with itself, {duplicates} repeat others",
             job.pairs.from.join(", ")
         ));
     }
-    for (measure, guard, similar, refused) in guarded(job, summary) {
+    for (measure, guard, n_similar, refused) in guard_counts(job, summary) {
         notify(format_args!(
-            "{similar} similar pairs by {measure}, of which the guard `{}` refused {refused}",
+            "{n_similar} similar pairs by {measure}, of which the guard `{}` refused {refused}",
             guard.name()
         ));
     }
@@ -227,17 +228,18 @@ pub(super) fn replicas(job: &Job, summary: &RunSummary, folder: &str) {
     if let Some(batch) = &summary.batch {
         report_batch(batch);
     }
-    let ContextPassCounts { matched, refused, by_place, alone, .. } = summary.second_look;
-    if matched + by_place > 0 {
-        let found = matched + by_place;
+    let ContextPassCounts { matched: n_matched, refused, by_place: n_by_place, alone: n_alone, .. } =
+        summary.second_look;
+    if n_matched + n_by_place > 0 {
+        let n_found = n_matched + n_by_place;
         notify(format_args!(
-            "{found} pairs found by the context of their collections, of which the guard refused \
+            "{n_found} pairs found by the context of their collections, of which the guard refused \
              {refused}"
         ));
     }
-    if alone > 0 {
+    if n_alone > 0 {
         notify(format_args!(
-            "{alone} unsupported pairs dropped: they have low resemblance, and their pages are not \
+            "{n_alone} unsupported pairs dropped: they have low resemblance, and their pages are not \
              in mirrored collections"
         ));
     }
@@ -260,33 +262,39 @@ pub(super) fn replicas(job: &Job, summary: &RunSummary, folder: &str) {
              it is more than a fifth of the text, in {below_half} more than half"
         ));
     }
-    let RuleCounts { rules, domains, saved } = summary.url_rules;
+    let RuleCounts { rules, domains, saved: saved_pages } = summary.url_rules;
     if rules > 0 {
         notify(format_args!(
-            "{rules} URL rules for {domains} domains, which would have saved {saved} fetches: webtwin show {folder} url_rules"
+            "{rules} URL rules for {domains} domains, which would have saved {saved_pages} fetches: webtwin show {folder} url_rules"
         ));
     }
-    if let Some(before) = &summary.kept_before {
-        let by: Vec<String> = before.flipped_by.iter().map(|(by, n)| format!("{n} by {by}")).collect();
-        let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
+    if let Some(kept_before) = &summary.kept_before {
+        let measures: Vec<String> = kept_before.flipped_by.iter().map(|(by, n)| format!("{n} by {by}")).collect();
+        let measures = if measures.is_empty() { String::new() } else { format!(" ({})", measures.join(", ")) };
         notify(format_args!(
-            "of {} pages kept by {}: {} are kept again, {} flipped{by}, {} are visited in addition \
+            "of {} pages kept by {}: {} are kept again, {} flipped{measures}, {} are visited in addition \
              to another, {} have no copy any more, {} are gone",
-            before.pages, job.keep.sticky, before.kept, before.flipped, before.visited, before.alone, before.gone
+            kept_before.pages,
+            job.keep.sticky,
+            kept_before.kept,
+            kept_before.flipped,
+            kept_before.visited,
+            kept_before.alone,
+            kept_before.gone
         ));
     }
-    if let Some(apart) = &summary.apart {
+    if let Some(apart_pages) = &summary.apart {
         notify(format_args!(
             "of {} pairs in {}: {} would be in one set, to prevent which {} pairs of equal text and \
              {} similar pairs were refused; {} are in different sets anyway, {} have a page that is \
              not in this crawl",
-            apart.pairs,
+            apart_pages.pairs,
             job.pairs.apart,
-            apart.parted,
-            apart.refused_exact,
-            apart.refused_similar,
-            apart.unjoined,
-            apart.gone
+            apart_pages.parted,
+            apart_pages.refused_exact,
+            apart_pages.refused_similar,
+            apart_pages.unjoined,
+            apart_pages.gone
         ));
     }
     if let Some(pins) = &summary.pins {
@@ -300,23 +308,25 @@ pub(super) fn replicas(job: &Job, summary: &RunSummary, folder: &str) {
         }
     }
     // A set with a hundredth of all pages is more often a chain than a page with that many copies.
-    for giant in
+    for giant_cluster in
         summary.giant_trivial_clusters.iter().filter(|giant| u64::from(giant.pages) * 100 >= summary.pages.pages)
     {
         notify(format_args!(
             "  {} pages on {} hosts form one set of similar pages: {}",
-            giant.pages, giant.hosts, giant.url
+            giant_cluster.pages, giant_cluster.hosts, giant_cluster.url
         ));
-        let weak = giant.bridges.first().map(|weak| ("is connected by a single pair", weak));
-        if let Some((how, weak)) = weak.or(giant.splits.as_ref().map(|weak| ("splits above a pair", weak))) {
+        let weak_link = giant_cluster.bridges.first().map(|weak| ("is connected by a single pair", weak));
+        if let Some((how, weak_link)) =
+            weak_link.or(giant_cluster.splits.as_ref().map(|weak| ("splits above a pair", weak)))
+        {
             notify(format_args!(
                 "    it {how} of value {}, which joins {} pages to the rest: {} and {}",
-                weak.strength, weak.cuts_off, weak.a, weak.b
+                weak_link.strength, weak_link.cuts_off, weak_link.a, weak_link.b
             ));
         }
     }
-    for largest in summary.largest_similar_clusters.iter().take(5) {
-        notify(format_args!("  {:>4} hosts have copies of {:>5} pages: {}", largest.hosts, largest.size, largest.url));
+    for cluster in summary.largest_similar_clusters.iter().take(5) {
+        notify(format_args!("  {:>4} hosts have copies of {:>5} pages: {}", cluster.hosts, cluster.size, cluster.url));
     }
     // Main figures for programs that read stderr as JSON.
     notify_object(serde_json::json!({

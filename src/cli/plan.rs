@@ -128,7 +128,7 @@ pub(super) fn run(args: Args) -> Result<()> {
                 "--pages: this job reads fingerprints, whose number is fixed; leave the option out".into(),
             ));
         }
-        return of_fingerprints(&job, &machines, args.json);
+        return plan_fingerprints(&job, &machines, args.json);
     }
     // A recrawl is planned as the job over its live inputs that it becomes.
     if job.kind == JobKind::Recrawl {
@@ -142,44 +142,44 @@ pub(super) fn run(args: Args) -> Result<()> {
     check_against_bound(&plan.counts, &job, &machines)?;
     let costs = of_crawl(&job, &plan.counts, &machines);
     // Only the overlap of chunks has several ways of counting.
-    let counting = compares_chunks(&job).then(|| plan.counting(&job, &costs, &machines));
+    let counting_costs = compares_chunks(&job).then(|| plan.counting_algorithm(&job, &costs, &machines));
     let mut warnings = warnings(&job, &plan.counts, &machines);
     warnings.extend(compares_chunks(&job).then(|| plan.doubt_of_pairs()).flatten());
     if args.json {
-        let more = serde_json::json!({
+        let plan_json = serde_json::json!({
             "inputs": plan.inputs, "work_items": plan.items, "sampled_share": plan.share, "expected": plan.counts,
-            "counting": counting, "warnings": warnings,
+            "counting": counting_costs, "warnings": warnings,
         });
-        return print_json(&job, &machines, &costs, more);
+        return print_json(&job, &machines, &costs, plan_json);
     }
     warnings.iter().for_each(|warning| notify(format_args!("warning: {warning}")));
-    let CrawlCounts { held, links_within, .. } = plan.counts;
-    print(|out| {
+    let CrawlCounts { held: estimate, links_within, .. } = plan.counts;
+    print(|writer| {
         match plan.share {
             0.0 if plan.is_made_up => writeln!(
-                out,
+                writer,
                 "inputs            none: pages like those of the crawl of docs/scale.md, with \
                  chunks and pairs scaled by their ratio in {SYNTHETIC_CRAWL} for these settings"
             )?,
-            0.0 => writeln!(out, "inputs            none: pages like those of the crawl of docs/scale.md")?,
+            0.0 => writeln!(writer, "inputs            none: pages like those of the crawl of docs/scale.md")?,
             share => writeln!(
-                out,
+                writer,
                 "inputs            {} in {} work items, {:.1} % of them read for this plan",
                 plan.inputs,
                 plan.items,
                 100.0 * share
             )?,
         }
-        writeln!(out, "pages             {}", held.pages)?;
+        writeln!(writer, "pages             {}", estimate.pages)?;
         let chunks = if job.kind == JobKind::Study { "marks of shingle paragraphs" } else { "rows of FPrint-DocID" };
-        writeln!(out, "chunks            {} ({chunks})", held.tuples)?;
-        writeln!(out, "links             {}, of them {links_within} between its pages", held.links)?;
-        if let Some(counting) = &counting {
-            let left_out = "without boilerplate and exact copies";
-            writeln!(out, "pairs             {} of pages that share a chunk, {left_out}", held.pairs)?;
-            writeln!(out, "counting          {counting}")?;
+        writeln!(writer, "chunks            {} ({chunks})", estimate.tuples)?;
+        writeln!(writer, "links             {}, of them {links_within} between its pages", estimate.links)?;
+        if let Some(counting_costs) = &counting_costs {
+            let exclusions = "without boilerplate and exact copies";
+            writeln!(writer, "pairs             {} of pages that share a chunk, {exclusions}", estimate.pairs)?;
+            writeln!(writer, "counting          {counting_costs}")?;
         }
-        print_costs(out, &costs, &machines)
+        print_costs(writer, &costs, &machines)
     })
 }
 
@@ -209,16 +209,17 @@ impl Plan {
             return Ok(Plan { counts: CrawlCounts::of_real_crawl(pages, job), ..Plan::default() });
         }
         let input = InputSettings { urls: vec![SYNTHETIC_CRAWL.into()], ..job.input.clone() };
-        let counted = |job: &Job| -> Result<CrawlCounts> {
+        let counts_of = |job: &Job| -> Result<CrawlCounts> {
             Ok(sampled(WorkList::plan(&input, job.effort.shard_bytes)?, job, MAX_SAMPLE_ITEMS)?.counts)
         };
-        let (made_up, by_default, real) = (counted(job)?, counted(&default)?, CrawlCounts::of_real_crawl(pages, job));
-        let as_many = |of: fn(&CrawlCounts) -> u64| {
-            (of(&real) as f64 * of(&made_up) as f64 / of(&by_default).max(1) as f64) as u64
+        let (synthetic, defaults, real_counts) =
+            (counts_of(job)?, counts_of(&default)?, CrawlCounts::of_real_crawl(pages, job));
+        let as_many = |count: fn(&CrawlCounts) -> u64| {
+            (count(&real_counts) as f64 * count(&synthetic) as f64 / count(&defaults).max(1) as f64) as u64
         };
         let (tuples, pairs) = (as_many(|of| of.held.tuples), as_many(|of| of.held.pairs));
-        let held = MemoryEstimate { tuples, pairs, ..real.held };
-        let counts = CrawlCounts { held, heavy_thousandths: made_up.heavy_thousandths, ..real };
+        let estimate = MemoryEstimate { tuples, pairs, ..real_counts.held };
+        let counts = CrawlCounts { held: estimate, heavy_thousandths: synthetic.heavy_thousandths, ..real_counts };
         Ok(Plan { counts, is_made_up: true, ..Plan::default() })
     }
 
@@ -260,14 +261,14 @@ impl Plan {
     }
 
     /// Returns the algorithm that counts pairs, with the reason.
-    fn counting(&self, job: &Job, costs: &PredictedCosts, machines: &Machines) -> String {
-        let (allowed, disk) = (job.effort.memory_bytes, job.effort.disk_bytes);
-        let budget = allowed.saturating_sub(costs.memory_bytes_least) / 10 * 7 / machines.workers as u64;
+    fn counting_algorithm(&self, job: &Job, costs: &PredictedCosts, machines: &Machines) -> String {
+        let (memory_limit, disk) = (job.effort.memory_bytes, job.effort.disk_bytes);
+        let budget = memory_limit.saturating_sub(costs.memory_bytes_least) / 10 * 7 / machines.workers as u64;
         let load = Load {
             pairs: self.counts.held.pairs,
             heavy_thousandths: self.counts.heavy_thousandths,
             min_shared: job.overlap.min_shared,
-            worker_bytes: if allowed == 0 { u64::MAX } else { budget },
+            worker_bytes: if memory_limit == 0 { u64::MAX } else { budget },
             workers: machines.peers(),
             disk_bytes: if disk == 0 { u64::MAX } else { disk },
         };
@@ -304,19 +305,20 @@ fn warnings(job: &Job, counts: &CrawlCounts, machines: &Machines) -> Vec<String>
     }
     let (partitions, peers) = (u64::from(job.output.partitions), machines.peers());
     if peers > partitions {
-        let enough = peers.next_power_of_two().min(MAX_PARTITIONS);
-        let remedy = match enough > partitions {
-            true => format!("set output.partitions = {enough}"),
+        let partitions_needed = peers.next_power_of_two().min(MAX_PARTITIONS);
+        let remedy = match partitions_needed > partitions {
+            true => format!("set output.partitions = {partitions_needed}"),
             false => "use fewer workers, because there are no more partitions".into(),
         };
-        let idle = peers - partitions;
-        warnings
-            .push(format!("with output.partitions = {partitions}, {idle} of {peers} workers own no pages; {remedy}"));
+        let idle_peers = peers - partitions;
+        warnings.push(format!(
+            "with output.partitions = {partitions}, {idle_peers} of {peers} workers own no pages; {remedy}"
+        ));
     }
     warnings
 }
 
-fn of_fingerprints(job: &Job, machines: &Machines, json: bool) -> Result<()> {
+fn plan_fingerprints(job: &Job, machines: &Machines, json: bool) -> Result<()> {
     let (rows, costs) = match job.kind {
         JobKind::Hamming => fingerprints::of_join(job, machines)?,
         _ => fingerprints::of_build(job, machines)?,
@@ -325,63 +327,63 @@ fn of_fingerprints(job: &Job, machines: &Machines, json: bool) -> Result<()> {
     if json {
         return print_json(job, machines, &costs, serde_json::json!({ "expected": rows }));
     }
-    print(|out| {
-        writeln!(out, "fingerprints      {}", rows.fingerprints)?;
+    print(|writer| {
+        writeln!(writer, "fingerprints      {}", rows.fingerprints)?;
         if job.kind == JobKind::Hamming {
             match job.batch.queries.is_empty() {
-                true => writeln!(out, "queries           none, F is joined with itself")?,
-                false => writeln!(out, "queries           {}", rows.queries)?,
+                true => writeln!(writer, "queries           none, F is joined with itself")?,
+                false => writeln!(writer, "queries           {}", rows.queries)?,
             }
-            writeln!(out, "pairs             not predicted, nor the cost of writing them")?;
+            writeln!(writer, "pairs             not predicted, nor the cost of writing them")?;
         }
-        print_costs(out, &costs, machines)
+        print_costs(writer, &costs, machines)
     })
 }
 
 /// Prints costs and further results as a single JSON object.
-fn print_json(job: &Job, machines: &Machines, costs: &PredictedCosts, mut more: serde_json::Value) -> Result<()> {
-    more["digest"] = JobDigest::from_job(job).hex().into();
-    more["machines"] = machines.count.into();
-    more["workers"] = machines.workers.into();
+fn print_json(job: &Job, machines: &Machines, costs: &PredictedCosts, mut plan_json: serde_json::Value) -> Result<()> {
+    plan_json["digest"] = JobDigest::from_job(job).hex().into();
+    plan_json["machines"] = machines.count.into();
+    plan_json["workers"] = machines.workers.into();
     let serde_json::Value::Object(costs) = serde_json::to_value(costs).expect("costs are plain values") else {
         unreachable!("costs are an object");
     };
-    more.as_object_mut().expect("it is an object").extend(costs);
-    print(|out| writeln!(out, "{more}"))
+    plan_json.as_object_mut().expect("it is an object").extend(costs);
+    print(|out| writeln!(out, "{plan_json}"))
 }
 
-fn print_costs(out: &mut dyn Write, costs: &PredictedCosts, machines: &Machines) -> std::io::Result<()> {
-    writeln!(out, "read              {}", bytes(costs.read_bytes))?;
-    let alone = machines.count == 1;
+fn print_costs(writer: &mut dyn Write, costs: &PredictedCosts, machines: &Machines) -> std::io::Result<()> {
+    writeln!(writer, "read              {}", bytes(costs.read_bytes))?;
+    let is_single = machines.count == 1;
     writeln!(
-        out,
+        writer,
         "memory            {}{}; the minimum is {}",
         bytes(costs.memory_bytes),
-        if alone { ", all workers of one process" } else { " a machine" },
+        if is_single { ", all workers of one process" } else { " a machine" },
         bytes(costs.memory_bytes_least)
     )?;
-    match alone {
-        true => writeln!(out, "exchanged         {} between workers", bytes(costs.exchanged_bytes))?,
+    match is_single {
+        true => writeln!(writer, "exchanged         {} between workers", bytes(costs.exchanged_bytes))?,
         false => writeln!(
-            out,
+            writer,
             "exchanged         {} between workers, {} of it between machines, of which the first sends {}",
             bytes(costs.exchanged_bytes),
             bytes(costs.sent_bytes),
             bytes(costs.most_sent_bytes)
         )?,
     }
-    writeln!(out, "rounds            {}", costs.rounds)?;
+    writeln!(writer, "rounds            {}", costs.rounds)?;
     let (result, spilled) = (bytes(costs.disk_bytes), bytes(costs.spilled_bytes));
-    let each = if alone { "" } else { " a machine" };
-    let at_once = match [costs.spilled_at_once_bytes, costs.spilled_at_once_bytes_least].map(bytes) {
+    let per_machine = if is_single { "" } else { " a machine" };
+    let spill_text = match [costs.spilled_at_once_bytes, costs.spilled_at_once_bytes_least].map(bytes) {
         _ if costs.spilled_at_once_bytes == 0 => String::new(),
-        [most, least] if most == least => format!(", at most {most}{each} at a time"),
-        [most, least] => format!(", at most {most}{each} at a time, or {least} if there is no more"),
+        [maximum, minimum] if maximum == minimum => format!(", at most {maximum}{per_machine} at a time"),
+        [maximum, minimum] => format!(", at most {maximum}{per_machine} at a time, or {minimum} if there is no more"),
     };
-    writeln!(out, "disk              about {result} of result; {spilled} spilled during the run{at_once}")?;
-    writeln!(out, "processor time    {}", stages(&costs.cpu_seconds))?;
+    writeln!(writer, "disk              about {result} of result; {spilled} spilled during the run{spill_text}")?;
+    writeln!(writer, "processor time    {}", stages(&costs.cpu_seconds))?;
     let (machine, worker) = (machines.count, machines.workers);
-    writeln!(out, "time              {}, on {machine} machines of {worker} workers", stages(&costs.seconds))
+    writeln!(writer, "time              {}, on {machine} machines of {worker} workers", stages(&costs.seconds))
 }
 
 /// Formats seconds: the total, and by stage.
@@ -392,8 +394,8 @@ fn stages(seconds: &BTreeMap<&'static str, f64>) -> String {
         seconds => format!("{} h", digits(seconds / 3600.0)),
     };
     let name = |stage: &str| stage.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ').to_string();
-    let by: Vec<String> = seconds.iter().map(|(stage, &of)| format!("{} {}", name(stage), time(of))).collect();
-    format!("{} ({})", time(seconds.values().sum()), by.join(", "))
+    let stage_times: Vec<String> = seconds.iter().map(|(stage, &of)| format!("{} {}", name(stage), time(of))).collect();
+    format!("{} ({})", time(seconds.values().sum()), stage_times.join(", "))
 }
 
 /// Refuses a run that, by a sample, does not fit in the memory of a process or on the disk of its
@@ -439,9 +441,9 @@ fn check_disk(needed_bytes: u64, free: u64, output: &str) -> Result<()> {
         return Err(Error::DiskFull { path: output.into(), needed_bytes, cause, remedy: remedy.into() });
     }
     if needed_bytes > free {
-        let (needed, free) = (size(needed_bytes), size(free));
+        let (needed_text, free) = (size(needed_bytes), size(free));
         notify(format_args!(
-            "warning: output {output}: about {needed} of tables are expected, but only {free} are \
+            "warning: output {output}: about {needed_text} of tables are expected, but only {free} are \
              free; {remedy}"
         ));
     }
@@ -450,13 +452,13 @@ fn check_disk(needed_bytes: u64, free: u64, output: &str) -> Result<()> {
 
 /// Returns a warning if a process without a memory bound is expected to need more memory than is
 /// free.
-fn memory_warning(needed: u64, free: u64) -> Option<String> {
+fn memory_warning(needed_bytes: u64, free: u64) -> Option<String> {
     let bound = free / 4 * 3;
-    (needed > free).then(|| {
+    (needed_bytes > free).then(|| {
         format!(
             "warning: about {} of memory are expected to be needed, but only {} are free; use --set \
              effort.memory_bytes={bound}, which spills the rest to the local disk",
-            size(needed),
+            size(needed_bytes),
             size(free)
         )
     })
@@ -466,12 +468,12 @@ fn check_against_bound(counts: &CrawlCounts, job: &Job, machines: &Machines) -> 
     check_minimum_against_bound(memory::required_bytes(job, counts, machines).0, "a sample of its input", job)
 }
 
-fn check_minimum_against_bound(needed_bytes: u64, by: &str, job: &Job) -> Result<()> {
+fn check_minimum_against_bound(needed_bytes: u64, setting: &str, job: &Job) -> Result<()> {
     let allowed_bytes = job.effort.memory_bytes;
     if allowed_bytes == 0 || needed_bytes <= allowed_bytes {
         return Ok(());
     }
-    Err(too_little(format!("the run, by {by}"), needed_bytes, allowed_bytes))
+    Err(too_little(format!("the run, by {setting}"), needed_bytes, allowed_bytes))
 }
 
 #[cfg(test)]
@@ -498,10 +500,10 @@ mod tests {
             message[0].contains("10000000000 pages need 3 runs") && message[1].contains("output.partitions = 128"),
             "{message:?}"
         );
-        let by_share = |share: f64| Plan { share, ..Plan::default() }.doubt_of_pairs();
-        assert!(by_share(0.0).is_none() && by_share(0.02).is_none());
-        assert!(by_share(0.0005).unwrap().starts_with("0.05 % of the crawl"));
-        let one = Machines { count: 1, workers: 2, ..machines };
-        assert_eq!(warnings(&job, &CrawlCounts::of_real_crawl(1_000_000, &job), &one), Vec::<String>::new());
+        let doubt_at = |share: f64| Plan { share, ..Plan::default() }.doubt_of_pairs();
+        assert!(doubt_at(0.0).is_none() && doubt_at(0.02).is_none());
+        assert!(doubt_at(0.0005).unwrap().starts_with("0.05 % of the crawl"));
+        let single_machine = Machines { count: 1, workers: 2, ..machines };
+        assert_eq!(warnings(&job, &CrawlCounts::of_real_crawl(1_000_000, &job), &single_machine), Vec::<String>::new());
     }
 }

@@ -71,7 +71,7 @@ pub fn main<P: Program>(commit: &str) -> ExitCode {
     // process as before.
     let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
     build_info::built_from(commit);
-    let ended = match parse::<P>() {
+    let outcome = match parse::<P>() {
         Ok(Parsed::Document(args)) => print_text::run(args),
         Ok(Parsed::Line(line)) => {
             if line.stderr().log == Log::Json {
@@ -86,19 +86,19 @@ pub fn main<P: Program>(commit: &str) -> ExitCode {
             heap::end_in_order().and_then(|()| line.run())
         }
         // Help and version, for stdout.
-        Err(asked) if !asked.use_stderr() => ended(asked.print()),
-        Err(wrong) => {
+        Err(help) if !help.use_stderr() => ended(help.print()),
+        Err(usage_error) => {
             if asks_for_json(std::env::args()) {
                 use_json();
-                report_failure(wrong.render().to_string().trim_start_matches("error: ").trim(), 2);
+                report_failure(usage_error.render().to_string().trim_start_matches("error: ").trim(), 2);
             } else {
                 // If stderr is closed, the exit code remains the same.
-                let _ = wrong.print();
+                let _ = usage_error.print();
             }
             return ExitCode::from(2);
         }
     };
-    match ended {
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             report_failure(&error.to_string(), error.exit_code());

@@ -47,14 +47,14 @@ static LAST_METRICS: Mutex<String> = Mutex::new(String::new());
 /// Returns [`Error::Usage`] for a device, a pipe or a folder, because a new file replaces the old
 /// one.
 pub(super) fn write_metrics_to(file: PathBuf) -> Result<()> {
-    let found = std::fs::metadata(&file);
-    if found.as_ref().is_ok_and(|found| !found.is_file()) {
+    let metadata = std::fs::metadata(&file);
+    if metadata.as_ref().is_ok_and(|found| !found.is_file()) {
         return Err(Error::Usage(format!(
             "--metrics {}: is not a file; name a file, or leave the option out",
             file.display()
         )));
     }
-    let _ = METRICS.set(if found.is_ok() { file.canonicalize().unwrap_or(file) } else { file });
+    let _ = METRICS.set(if metadata.is_ok() { file.canonicalize().unwrap_or(file) } else { file });
     Ok(())
 }
 
@@ -138,8 +138,8 @@ impl Drop for Watcher {
 /// Returns the fraction of the input that has been read, and the estimated seconds to read the
 /// remainder.
 fn reading(progress: &Progress, seconds: f64) -> (f64, f64) {
-    let done = progress.done.load(Ordering::Relaxed) as f64 / progress.all.max(1) as f64;
-    (done, if done > 0.0 { seconds / done - seconds } else { 0.0 })
+    let fraction = progress.done.load(Ordering::Relaxed) as f64 / progress.all.max(1) as f64;
+    (fraction, if fraction > 0.0 { seconds / fraction - seconds } else { 0.0 })
 }
 
 /// Returns the number of a stage, from 1; 0 if the stage is not listed.
@@ -151,10 +151,10 @@ fn number(stage: &str, stages: &[&str]) -> usize {
 /// spent in a stage that reads the input.
 fn object(progress: &Progress, stage: &str, stages: &[&str], (seconds, pass): (f64, Option<f64>)) -> serde_json::Value {
     let pass = pass.unwrap_or(seconds);
-    let (done, left) = reading(progress, pass);
+    let (fraction, left) = reading(progress, pass);
     serde_json::json!({
         "level": "progress", "stage": stage, "stage_number": number(stage, stages), "stages": stages.len(),
-        "seconds": seconds, "share_read": done, "records": progress.records.load(Ordering::Relaxed),
+        "seconds": seconds, "share_read": fraction, "records": progress.records.load(Ordering::Relaxed),
         "pairs_coming": progress.coming.load(Ordering::Relaxed),
         "page_megabytes_a_second": progress.page_bytes.load(Ordering::Relaxed) as f64 / 1e6 / pass,
         "seconds_left_to_read": left, "memory_bytes": webtwin_base::build_info::memory_bytes(),
@@ -203,8 +203,8 @@ fn metrics(progress: &Progress, stage: &str, stages: &[&str], seconds: f64) -> S
 /// Name, kind, help and value of a metric.
 type Sample = (&'static str, &'static str, &'static str, f64);
 
-fn is_ended(is: bool) -> Sample {
-    ("ended", "gauge", "1 once the run has ended.", f64::from(u8::from(is)))
+fn is_ended(value: bool) -> Sample {
+    ("ended", "gauge", "1 once the run has ended.", f64::from(u8::from(value)))
 }
 
 /// Formats metrics of this process as text.
@@ -238,12 +238,12 @@ fn line(progress: &Progress, stage: &str, stages: &[&str], (seconds, pass): (f64
     let stage = if number > 0 { format!("{number} of {}: {stage}", stages.len()) } else { stage.to_string() };
     match pass {
         Some(seconds) => {
-            let (done, left) = reading(progress, seconds);
+            let (fraction, left) = reading(progress, seconds);
             let rate = progress.page_bytes.load(Ordering::Relaxed) as f64 / 1e6 / seconds;
             format!(
                 "{stage}, {:.0} % of the input, {records} records, {rate:.0} MB of text a second, {left:.0} s left to read; \
                  {memory} MB of memory",
-                100.0 * done
+                100.0 * fraction
             )
         }
         None if coming > 0 => {

@@ -49,9 +49,10 @@ impl Reader {
         let mut job = self.job.clone();
         job.input.urls = vec![file.to_string_lossy().into_owned()];
         let work = WorkList::plan(&job.input, job.effort.shard_bytes)?;
-        let before = self.state.newest()?.filter(|before| serves(&before.reading, &before.ghostscript, &self.reading));
-        let ahead = ahead_serving(&self.state, &self.reading)?;
-        let records = Arc::new(StateRecords::new(&self.state, before.as_ref(), ahead, &work.keys()));
+        let previous =
+            self.state.newest()?.filter(|before| serves(&before.reading, &before.ghostscript, &self.reading));
+        let read_ahead = ahead_serving(&self.state, &self.reading)?;
+        let records = Arc::new(StateRecords::new(&self.state, previous.as_ref(), read_ahead, &work.keys()));
         if records.found() == work.items.len() {
             return Ok(());
         }

@@ -17,11 +17,11 @@ const MAX_TORN_LISTED: usize = 5;
 
 /// Reports the outcome of the records on stderr, and the remedy if a part of the crawl is missing.
 pub(super) fn report(records: &RecordTotals) {
-    let rejected: u64 = records.rejected.values().sum();
-    notify(format_args!("{} records read: {} pages kept, {rejected} rejected", records.read, records.kept));
-    for (what, counts) in [("rejected", &records.rejected), ("kept, but repaired", &records.repaired)] {
+    let n_rejected: u64 = records.rejected.values().sum();
+    notify(format_args!("{} records read: {} pages kept, {n_rejected} rejected", records.read, records.kept));
+    for (label, counts) in [("rejected", &records.rejected), ("kept, but repaired", &records.repaired)] {
         if !counts.is_empty() {
-            notify(format_args!("  {what}: {}", commonest(counts)));
+            notify(format_args!("  {label}: {}", format_reasons(counts)));
         }
     }
     if let Some(revisits) = records.rejected.get(Reason::Revisit.as_str()) {
@@ -30,14 +30,14 @@ pub(super) fn report(records: &RecordTotals) {
              pages; to include these pages, name the files of the earlier crawl with --originals"
         ));
     }
-    if let Some(unread) = records.rejected.get(Reason::NoConverter.as_str()) {
+    if let Some(n_unread) = records.rejected.get(Reason::NoConverter.as_str()) {
         match READS_PDF {
             true => notify(format_args!(
-                "{unread} PostScript documents were not read, because Ghostscript (gs) is not \
+                "{n_unread} PostScript documents were not read, because Ghostscript (gs) is not \
                  installed; install it, or leave them out with input.printed = \"pdf\""
             )),
             false => notify(format_args!(
-                "{unread} PDF or PostScript documents were not read: {}; install Ghostscript (gs) \
+                "{n_unread} PDF or PostScript documents were not read: {}; install Ghostscript (gs) \
                  for PostScript, or leave them out with input.printed = \"skip\"",
                 lacks("cannot read PDF", "pdf")
             )),
@@ -47,20 +47,20 @@ pub(super) fn report(records: &RecordTotals) {
         notify(format_args!("{input} is truncated within the record at offset {offset}; copy or download it again"));
     }
     if records.torn.len() > MAX_TORN_LISTED {
-        let more = records.torn.len() - MAX_TORN_LISTED;
-        notify(format_args!("{more} more files are truncated; see records.torn in summary.json"));
+        let n_omitted = records.torn.len() - MAX_TORN_LISTED;
+        notify(format_args!("{n_omitted} more files are truncated; see records.torn in summary.json"));
     }
 }
 
 /// Formats counts by reason, the largest first. The smallest are combined if there are many.
-fn commonest(counts: &BTreeMap<String, u64>) -> String {
+fn format_reasons(counts: &BTreeMap<String, u64>) -> String {
     let mut counts: Vec<(&str, u64)> = counts.iter().map(|(reason, &n)| (reason.as_str(), n)).collect();
     counts.sort_by_key(|&(_, n)| Reverse(n));
     let mut message: Vec<String> =
         counts.iter().take(MAX_REASONS_LISTED).map(|(reason, n)| format!("{n} {reason}")).collect();
-    let others: u64 = counts.iter().skip(MAX_REASONS_LISTED).map(|(_, n)| n).sum();
-    if others > 0 {
-        message.push(format!("{others} others"));
+    let n_other: u64 = counts.iter().skip(MAX_REASONS_LISTED).map(|(_, n)| n).sum();
+    if n_other > 0 {
+        message.push(format!("{n_other} others"));
     }
     message.join(", ")
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::earlier_crawls::{EarlierInputs, named};
+use super::earlier_crawls::{EarlierInputs, names_of_inputs};
 use super::{diff, quantity};
 use webtwin_base::console::notify;
 use webtwin_base::error::{Error, Result};
@@ -83,18 +83,18 @@ impl RecrawlArgs {
         (job.recrawl.sticky, job.recrawl.budget) = (self.sticky, self.budget);
         job.recrawl.probe_share = self.probe_share;
         (job.recrawl.texts, job.recrawl.across_settings) = (self.texts, self.across_settings);
-        for (given, setting) in [(self.diff, &mut job.recrawl.diff), (self.against, &mut job.recrawl.against)] {
-            if let Some(given) = given {
-                *setting = given;
+        for (value, setting) in [(self.diff, &mut job.recrawl.diff), (self.against, &mut job.recrawl.against)] {
+            if let Some(value) = value {
+                *setting = value;
             }
         }
-        for (given, setting) in [
+        for (value, setting) in [
             (self.add, &mut job.recrawl.add),
             (self.retract, &mut job.recrawl.retract),
             (self.replace, &mut job.recrawl.replace),
         ] {
-            if !given.is_empty() {
-                *setting = given;
+            if !value.is_empty() {
+                *setting = value;
             }
         }
         Ok(())
@@ -127,9 +127,9 @@ impl PreviousResult {
 /// Scheduled job that is being prepared.
 pub(super) struct ScheduledJob {
     state: JobState,
-    before: Option<Generation>,
+    previous: Option<Generation>,
     /// Names of files that are read again.
-    replaced: BTreeSet<String>,
+    replaced_files: BTreeSet<String>,
     implied: StateDefaults,
     earlier: EarlierInputs,
 }
@@ -158,32 +158,32 @@ impl ScheduledJob {
         if !job.output.url.is_empty() {
             diff::refuse_within("--output", &job.output.url, &settings.state)?;
         }
-        let before = state.newest()?;
+        let previous = state.newest()?;
         // Only the original of the newest generation is damaged; its copy is complete.
-        if let Some(fault) = before.as_ref().map_or(Ok(None), |before| state.fault(before.number))? {
+        if let Some(fault) = previous.as_ref().map_or(Ok(None), |before| state.fault(before.number))? {
             notify(format_args!("warning: {fault}; the run continues from its copy, which is intact"));
         }
         let changes = [("add", &settings.add), ("retract", &settings.retract)];
         let mut inputs = job.input.urls.clone();
         if inputs.is_empty() {
-            inputs = before.as_ref().map_or(Vec::new(), |before| named(before, &before.inputs));
-            for gone in &settings.retract {
-                for (pattern, files) in retract(&mut inputs, gone, &job.input)? {
+            inputs = previous.as_ref().map_or(Vec::new(), |before| names_of_inputs(before, &before.inputs));
+            for pattern_or_file in &settings.retract {
+                for (pattern, files) in retract(&mut inputs, pattern_or_file, &job.input)? {
                     notify(format_args!(
-                        "--retract {gone}: {pattern} is replaced by the names of its {files} other \
+                        "--retract {pattern_or_file}: {pattern} is replaced by the names of its {files} other \
                          files; add new files there with --add"
                     ));
                 }
             }
             // Adding a live input again probably means to read it again, which is another option.
-            if let Some(again) = settings.add.iter().find(|url| inputs.contains(url)) {
+            if let Some(repeated_url) = settings.add.iter().find(|url| inputs.contains(url)) {
                 return Err(Error::Usage(format!(
-                    "--add {again}: this input is live already; to read it again, use --replace"
+                    "--add {repeated_url}: this input is live already; to read it again, use --replace"
                 )));
             }
             inputs.extend(settings.add.iter().cloned());
             if inputs.is_empty() {
-                let how = if before.is_none() {
+                let how = if previous.is_none() {
                     "the state is new; give --input or --add"
                 } else {
                     "all live inputs were removed; give --add"
@@ -196,9 +196,9 @@ impl ScheduledJob {
                  of both"
             )));
         }
-        let mut replaced = BTreeSet::new();
+        let mut replaced_inputs = BTreeSet::new();
         for entry in expand(&settings.replace, is_html)? {
-            replaced.extend(entry.locations.iter().map(|location| location.name().to_string()));
+            replaced_inputs.extend(entry.locations.iter().map(|location| location.name().to_string()));
         }
         let mut job = Job { kind: JobKind::Replicas, ..job };
         let mut implied = StateDefaults::default();
@@ -206,20 +206,20 @@ impl ScheduledJob {
         // Revisit records refer to records of earlier crawls, which are searched in the state's
         // inputs unless the job names others.
         if job.input.originals.is_empty()
-            && let Some(before) = &before
+            && let Some(previous) = &previous
         {
-            earlier = EarlierInputs::collect(before, &inputs, !job.input.urls.is_empty(), notify)?;
-            job.input.originals = std::mem::take(&mut earlier.asked);
+            earlier = EarlierInputs::collect(previous, &inputs, !job.input.urls.is_empty(), notify)?;
+            job.input.originals = std::mem::take(&mut earlier.requested);
             implied.originals = true;
         }
         job.input.urls = inputs;
         implied.sticky = job.recrawl.sticky && job.keep.sticky.is_empty();
         if implied.sticky
-            && let Some(before) = &before
+            && let Some(previous) = &previous
         {
-            job.keep.sticky = before.result.clone();
+            job.keep.sticky = previous.result.clone();
         }
-        Ok((job, ScheduledJob { state, before, replaced, implied, earlier }))
+        Ok((job, ScheduledJob { state, previous, replaced_files: replaced_inputs, implied, earlier }))
     }
 
     /// Returns the result with which the new one is to be compared.
@@ -232,23 +232,23 @@ impl ScheduledJob {
         if job.recrawl.diff.is_empty() {
             return Ok(PreviousResult::default());
         }
-        let before = self.before.as_ref();
+        let previous = self.previous.as_ref();
         let result = match job.recrawl.against.as_str() {
-            "" => before.map(|before| before.result.clone()),
+            "" => previous.map(|before| before.result.clone()),
             // The first process compares, and may be the only one that can read that result.
-            against if process > 0 => Some(against.to_string()),
-            against => Some(FinishedRun::open(against).map(|_| against.to_string())?),
+            folder if process > 0 => Some(folder.to_string()),
+            folder => Some(FinishedRun::open(folder).map(|_| folder.to_string())?),
         };
-        let history = before.map_or(Ok(None), history_of)?;
+        let history = previous.map_or(Ok(None), history_of)?;
         let mut last = PreviousResult { result, history: history.map(str::to_string), ..PreviousResult::default() };
         if let Some(result) = &last.result {
             refuse_what_will_differ(job, result, history)?;
-            let is_first = before.is_none_or(|before| before.number == 1) || job.recrawl.across_settings;
+            let is_first = previous.is_none_or(|before| before.number == 1) || job.recrawl.across_settings;
             // The first process compares, and may be the only one that can read the previous
             // comparison.
-            if let (None, Some(before), false, 0) = (history, before, is_first, process) {
+            if let (None, Some(previous), false, 0) = (history, previous, is_first, process) {
                 last.list_is_lost = job.recrawl.obeys();
-                last.missing = missing(&self.state, before, &job.recrawl)?.filter(|_| job.recrawl.obeys());
+                last.missing = missing(&self.state, previous, &job.recrawl)?.filter(|_| job.recrawl.obeys());
                 notify(format_args!(
                     "the history begins with {result}, because there is no comparison of it with \
                      the previous result"
@@ -264,25 +264,25 @@ impl ScheduledJob {
     /// Returns [`Error::NothingToDo`] if nothing has changed, and [`Error::Usage`] for an input to
     /// be read again that is not live.
     pub(super) fn next(self, job: &Job, work: &WorkList, process: usize) -> Result<StateUpdate> {
-        let ScheduledJob { state, before, replaced, implied, earlier } = self;
-        if let Some(other) = replaced.iter().find(|name| !work.inputs.contains(*name)) {
+        let ScheduledJob { state, previous, replaced_files: replaced_inputs, implied, earlier } = self;
+        if let Some(missing_input) = replaced_inputs.iter().find(|name| !work.inputs.contains(*name)) {
             return Err(Error::Usage(format!(
-                "--replace {other}: is not a live input; name one of {}",
-                some(&work.inputs)
+                "--replace {missing_input}: is not a live input; name one of {}",
+                format_names(&work.inputs)
             )));
         }
         let reading = JobDigest::of_reading(job).hex();
-        let serving = before.as_ref().filter(|before| serves(&before.reading, &before.ghostscript, &reading));
-        let ahead = ahead_serving(&state, &reading)?;
-        let mut records = StateRecords::new(&state, serving, ahead, &work.keys());
-        records.forget(|item| replaced.contains(&work.inputs[work.items[item].input as usize]));
-        let (found, ahead, stale) = (records.found(), records.found_ahead(), records.stale());
-        if let Some(before) = &before {
+        let serving = previous.as_ref().filter(|before| serves(&before.reading, &before.ghostscript, &reading));
+        let read_ahead = ahead_serving(&state, &reading)?;
+        let mut records = StateRecords::new(&state, serving, read_ahead, &work.keys());
+        records.forget(|item| replaced_inputs.contains(&work.inputs[work.items[item].input as usize]));
+        let (n_found, n_ahead, stale) = (records.found(), records.found_ahead(), records.stale());
+        if let Some(previous) = &previous {
             // If the previous result was deleted, there is work even though no input has changed.
-            let unchanged = found - ahead == work.items.len() && stale == 0 && before.job == implied.digest(job);
-            if unchanged && Location::parse(&before.result)?.into_folder().join(manifest::NAME)?.exists()? {
-                let (number, folder, result) = (before.number, state.folder(), &before.result);
-                let missing = comparison_to_make(&state, before, &job.recrawl)?
+            let unchanged = n_found - n_ahead == work.items.len() && stale == 0 && previous.job == implied.digest(job);
+            if unchanged && Location::parse(&previous.result)?.into_folder().join(manifest::NAME)?.exists()? {
+                let (number, folder, result) = (previous.number, state.folder(), &previous.result);
+                let missing = comparison_to_make(&state, previous, &job.recrawl)?
                     .map_or(String::new(), |(command, _)| {
                         format!("; its comparison is missing; make it with: {command}")
                     });
@@ -291,22 +291,22 @@ impl ScheduledJob {
                 )));
             }
         }
-        let number = before.as_ref().map_or(1, |before| before.number + 1);
+        let number = previous.as_ref().map_or(1, |before| before.number + 1);
         if process == 0 {
             let items = work.items.len();
-            let from = match (&before, serving) {
+            let source = match (&previous, serving) {
                 (None, _) => "a new state".to_string(),
-                (Some(before), None) => {
-                    format!("generation {}, which was read with other settings and cannot be used", before.number)
+                (Some(serving), None) => {
+                    format!("generation {}, which was read with other settings and cannot be used", serving.number)
                 }
-                (Some(_), Some(before)) => {
-                    format!("generation {}, of which {stale} were removed or have changed", before.number)
+                (Some(_), Some(serving)) => {
+                    format!("generation {}, of which {stale} were removed or have changed", serving.number)
                 }
             };
-            let of_these = if ahead > 0 { format!("; {ahead} of them were read ahead") } else { String::new() };
-            notify(format_args!("state: {found} of {items} work items have checkpoints, in {from}{of_these}"));
+            let ahead_text = if n_ahead > 0 { format!("; {n_ahead} of them were read ahead") } else { String::new() };
+            notify(format_args!("state: {n_found} of {items} work items have checkpoints, in {source}{ahead_text}"));
         }
-        let least = least(before.as_ref(), job);
+        let minimum = minimum_pages(previous.as_ref(), job);
         let folder = working_folder();
         let generation = Generation {
             number,
@@ -325,15 +325,15 @@ impl ScheduledJob {
             generation,
             implied,
             files_before: earlier.files_there,
-            min_pages: least,
+            min_pages: least: minimum,
         })
     }
 }
 
-/// Returns true if records that were read with the settings `of` and this version of Ghostscript
-/// can be restored by a job that reads with the settings `reading`.
-pub(super) fn serves(of: &str, ghostscript: &Option<String>, reading: &str) -> bool {
-    of == reading && ghostscript.as_ref().is_none_or(|version| version == ghostscript_version())
+/// Returns true if records that were read with the settings `version` and this version of
+/// Ghostscript can be restored by a job that reads with the settings `reading`.
+pub(super) fn serves(version: &str, ghostscript: &Option<String>, reading: &str) -> bool {
+    version == reading && ghostscript.as_ref().is_none_or(|version| version == ghostscript_version())
 }
 
 /// Returns the records that were read ahead with the settings `reading`.
@@ -341,25 +341,25 @@ pub(super) fn serves(of: &str, ghostscript: &Option<String>, reading: &str) -> b
 /// # Errors
 /// Returns [`Error::Storage`](webtwin_base::error::Error::Storage) when the state cannot be read.
 pub(super) fn ahead_serving(state: &JobState, reading: &str) -> Result<Vec<ReadAhead>> {
-    let mut ahead = state.ahead()?;
-    ahead.retain(|list| serves(&list.reading, &list.ghostscript, reading));
-    Ok(ahead)
+    let mut read_ahead = state.ahead()?;
+    read_ahead.retain(|list| serves(&list.reading, &list.ghostscript, reading));
+    Ok(read_ahead)
 }
 
 /// Returns the number of pages with which the crawl of a job is compared: the pages of the previous
 /// generation or, if the crawler obeys the avoid list, those that were not on it. Returns `None` if
 /// inputs are removed, because their pages disappear on purpose.
-fn least(before: Option<&Generation>, job: &Job) -> Option<LeastPages> {
-    let Recrawl { least_pages: share, avoided, retract, .. } = &job.recrawl;
-    let Generation { number, pages: Some(pages), .. } = before.filter(|_| retract.is_empty())? else { return None };
-    let (before, what) = match avoided {
+fn minimum_pages(previous: Option<&Generation>, job: &Job) -> Option<LeastPages> {
+    let Recrawl { least_pages: share, avoided: policy, retract, .. } = &job.recrawl;
+    let Generation { number, pages: Some(pages), .. } = previous.filter(|_| retract.is_empty())? else { return None };
+    let (n_before, basis) = match policy {
         AvoidancePolicy::No => (pages.kept, format!("pages of generation {number}")),
         AvoidancePolicy::Yes | AvoidancePolicy::Probed => (
             pages.kept.saturating_sub(pages.skip),
             format!("pages of generation {number} that are not on its avoid list"),
         ),
     };
-    Some(LeastPages { before, what, share: *share, inputs: some(&job.input.urls) })
+    Some(LeastPages { before: n_before, what: basis, share: *share, inputs: format_names(&job.input.urls) })
 }
 
 /// Returns the comparison of a generation's result with the previous one, if it exists and has a
@@ -370,43 +370,45 @@ fn history_of(generation: &Generation) -> Result<Option<&str>> {
 
 /// Returns the command for a missing comparison of a generation, whose run ended between the result
 /// and the comparison; and the previous generation.
-fn comparison_to_make(state: &JobState, of: &Generation, recrawl: &Recrawl) -> Result<Option<(String, Generation)>> {
-    let Some(diff) = &of.diff else { return Ok(None) };
+fn comparison_to_make(state: &JobState,
+    previous: &Generation, recrawl: &Recrawl,) -> Result<Option<(String, Generation)>> {
+    let Some(diff) = &previous.diff else { return Ok(None) };
     let is_there = Location::parse(diff)?.into_folder().join(manifest::NAME)?.exists()?;
     // The first result has no previous one. Generations that were removed are no longer known.
-    let Some(last) = of.number.checked_sub(1).and_then(|number| state.generation(number).ok()).filter(|_| !is_there)
+    let Some(last) =
+        previous.number.checked_sub(1).and_then(|number| state.generation(number).ok()).filter(|_| !is_there)
     else {
         return Ok(None);
     };
     let history = history_of(&last)?.map(|of| format!(" --history {of}")).unwrap_or_default();
-    let (old, new, sets) = (&last.result, &of.result, sets_of_a_comparison(recrawl));
+    let (old, new, sets) = (&last.result, &previous.result, sets_of_a_comparison(recrawl));
     Ok(Some((format!("webtwin diff {old} {new}{history} --output {diff}{sets}"), last)))
 }
 
 /// Returns the error with which a run should not start because its comparison needs that of the
-/// generation `before`, which is missing. The comparison must still be possible, and the state that
-/// it needs of earlier crawls must exist.
-fn missing(state: &JobState, before: &Generation, recrawl: &Recrawl) -> Result<Option<Error>> {
-    let Some((command, last)) = comparison_to_make(state, before, recrawl)? else { return Ok(None) };
+/// generation `previous`, which is missing. The comparison must still be possible, and the state
+/// that it needs of earlier crawls must exist.
+fn missing(state: &JobState, previous: &Generation, recrawl: &Recrawl) -> Result<Option<Error>> {
+    let Some((command, last)) = comparison_to_make(state, previous, recrawl)? else { return Ok(None) };
     let is_known = last.number == 1 || history_of(&last)?.is_some();
-    let are_there = [&last.result, &before.result].into_iter().all(|result| FinishedRun::open(result).is_ok());
+    let are_there = [&last.result, &previous.result].into_iter().all(|result| FinishedRun::open(result).is_ok());
     let why = format!(
         "the comparison of generation {} with the previous one is missing, which records the list \
          that the crawler obeys; make it first: {command}",
-        before.number
+        previous.number
     );
-    Ok((is_known && are_there).then(|| Error::input(before.diff.as_deref().unwrap_or_default(), why)))
+    Ok((is_known && are_there).then(|| Error::input(previous.diff.as_deref().unwrap_or_default(), why)))
 }
 
 /// Returns the settings of a comparison that differ from the defaults, as arguments of
 /// `webtwin diff`.
 pub(super) fn sets_of_a_comparison(recrawl: &Recrawl) -> String {
     let default = Recrawl::default();
-    let avoided = format!(" --set recrawl.avoided={}", recrawl.avoided.name());
+    let avoided_setting = format!(" --set recrawl.avoided={}", recrawl.avoided.name());
     let probe_share = format!(" --probe-share {}", recrawl.probe_share);
     let budget = format!(" --budget {}", recrawl.budget);
     [
-        (recrawl.avoided != default.avoided, avoided.as_str()),
+        (recrawl.avoided != default.avoided, avoided_setting.as_str()),
         (recrawl.probe_share != default.probe_share, &probe_share),
         (recrawl.texts, " --texts"),
         (recrawl.across_settings, " --across-settings"),
@@ -420,20 +422,21 @@ pub(super) fn sets_of_a_comparison(recrawl: &Recrawl) -> String {
 /// Removes an input from the live ones: a complete input, or files of inputs, whose remaining files
 /// then become inputs of their own. Returns the globs and folders that were split in this way, with
 /// the number of their remaining files. Files next to them that a run does not read are left out.
-fn retract(inputs: &mut Vec<String>, gone: &str, job: &InputSettings) -> Result<Vec<(String, usize)>> {
-    let before = inputs.len();
-    inputs.retain(|input| input != gone);
-    if inputs.len() < before {
+fn retract(inputs: &mut Vec<String>, pattern_or_file: &str, job: &InputSettings) -> Result<Vec<(String, usize)>> {
+    let n_before = inputs.len();
+    inputs.retain(|input| input != pattern_or_file);
+    if inputs.len() < n_before {
         return Ok(Vec::new());
     }
-    let refused = || Error::Usage(format!("--retract {gone}: is not a live input; name one of {}", some(inputs)));
-    let files: BTreeSet<Location> = match expand(&[gone.to_string()], is_html) {
-        Ok(found) => found.into_iter().flat_map(|entry| entry.locations).collect(),
+    let refused = || { Error::Usage(format!("--retract {pattern_or_file}: is not a live input; name one of {}", format_names(inputs)))
+    };
+    let files: BTreeSet<Location> = match expand(&[pattern_or_file.to_string()], is_html) {
+        Ok(locations) => locations.into_iter().flat_map(|entry| entry.locations).collect(),
         // The file may have been deleted from the disk too.
-        Err(_) => BTreeSet::from([Location::parse(gone).map_err(|_| refused())?]),
+        Err(_) => BTreeSet::from([Location::parse(pattern_or_file).map_err(|_| refused())?]),
     };
     let mut left = Vec::with_capacity(inputs.len());
-    let (mut found, mut parted) = (false, Vec::new());
+    let (mut has_match, mut split_inputs) = (false, Vec::new());
     for input in &*inputs {
         let stands_for = match input.starts_with("synth://") {
             true => Vec::new(),
@@ -444,30 +447,30 @@ fn retract(inputs: &mut Vec<String>, gone: &str, job: &InputSettings) -> Result<
         if leaving.is_empty() {
             left.push(input.clone());
         } else {
-            found = true;
-            let of_input = InputSettings { urls: vec![input.clone()], originals: Vec::new(), ..job.clone() };
-            let work = WorkList::plan(&of_input, 1 << 40)?;
+            has_match = true;
+            let input_settings = InputSettings { urls: vec![input.clone()], originals: Vec::new(), ..job.clone() };
+            let work = WorkList::plan(&input_settings, 1 << 40)?;
             let read: BTreeSet<&str> = (0..work.inputs.len() as u32).map(|input| work.file_of(input)).collect();
             let names = staying.into_iter().map(Location::name).filter(|name| read.contains(name));
-            let before = left.len();
+            let n_before = left.len();
             left.extend(names.map(str::to_string));
-            parted.extend((left.len() > before).then(|| (input.clone(), left.len() - before)));
+            split_inputs.extend((left.len() > n_before).then(|| (input.clone(), left.len() - n_before)));
         }
     }
-    if !found {
+    if !has_match {
         return Err(refused());
     }
     *inputs = left;
-    Ok(parted)
+    Ok(split_inputs)
 }
 
 /// Formats the first few names.
-fn some(names: &[String]) -> String {
-    const SHOWN: usize = 5;
-    let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
-    let more = names.len().saturating_sub(SHOWN);
-    let and = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{and}", shown.join(", "))
+fn format_names(names: &[String]) -> String {
+    const MAX_SHOWN: usize = 5;
+    let examples: Vec<&str> = names.iter().take(MAX_SHOWN).map(String::as_str).collect();
+    let n_omitted = names.len().saturating_sub(MAX_SHOWN);
+    let suffix = if n_omitted > 0 { format!(" and {n_omitted} more") } else { String::new() };
+    format!("{}{suffix}", examples.join(", "))
 }
 
 #[cfg(test)]

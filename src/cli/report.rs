@@ -66,13 +66,13 @@ pub(super) fn run(args: Args) -> Result<()> {
     let run = FinishedRun::open(&args.run)?;
     let machine = !args.no_run_facts;
     let text = if has_pages(&run) {
-        let against = args.against.as_deref().map(FinishedRun::open).transpose()?;
+        let baseline = args.against.as_deref().map(FinishedRun::open).transpose()?;
         let evaluation = args.evaluation.map(|file| Ok::<_, Error>((file.clone(), contents(&file)?))).transpose()?;
-        let report = read(&run, &ReportOptions { against, evaluation, pairs: args.pairs, machine })?;
+        let report = read(&run, &ReportOptions { baseline, evaluation, pairs: args.pairs, machine })?;
         if args.json { json(&report) } else { page(&report) }
     } else if args.against.is_some() || args.evaluation.is_some() {
-        let of = format!("{}: --against and --evaluation need a run with pages; leave them out", args.run);
-        return Err(Error::Usage(of));
+        let message = format!("{}: --against and --evaluation need a run with pages; leave them out", args.run);
+        return Err(Error::Usage(message));
     } else {
         let outline = outline(&run, &ReportOptions { pairs: args.pairs, machine, ..ReportOptions::default() })?;
         if args.json { json(&outline) } else { outline_page(&outline) }

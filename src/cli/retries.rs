@@ -34,7 +34,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Exit codes of a run that finds a result at its output. A scheduled run has the second if the
 /// result is the one that it would make.
-const COMMITTED: [u8; 2] = [4, 10];
+const COMMITTED_CODES: [u8; 2] = [4, 10];
 
 /// Returns true if a run that ended with `code` may succeed when it is started again.
 fn is_retryable(code: u8) -> bool {
@@ -43,8 +43,8 @@ fn is_retryable(code: u8) -> bool {
 
 /// Returns the pause before an attempt. The first attempt has number 1.
 fn pause(attempt: u32) -> Duration {
-    let doubled = attempt.saturating_sub(2).min(31);
-    FIRST_PAUSE.saturating_mul(1 << doubled).min(LONGEST_PAUSE)
+    let exponent = attempt.saturating_sub(2).min(31);
+    FIRST_PAUSE.saturating_mul(1 << exponent).min(LONGEST_PAUSE)
 }
 
 /// Returns the shell's exit code for the end of a process.
@@ -90,8 +90,8 @@ impl Shared {
         running.attempt = Some(start(number)?);
         loop {
             let attempt = running.attempt.as_mut().expect("only this thread takes it away");
-            let ended = attempt.try_wait().map_err(|cause| Error::storage("an attempt", cause))?;
-            if let Some(status) = ended {
+            let exit_status = attempt.try_wait().map_err(|cause| Error::storage("an attempt", cause))?;
+            if let Some(status) = exit_status {
                 running.attempt = None;
                 return Ok(code(status));
             }
@@ -101,13 +101,13 @@ impl Shared {
 
     /// Waits for the duration of the pause. If a signal arrives, the process ends.
     fn pause(&self, pause: Duration) {
-        let until = Instant::now() + pause;
+        let deadline = Instant::now() + pause;
         let mut running = self.lock();
         loop {
             if let Some(signal) = running.signal {
                 exit(128 + signal as u8);
             }
-            let left = until.saturating_duration_since(Instant::now());
+            let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
             }
@@ -121,8 +121,9 @@ fn start(number: u32) -> Result<Child> {
     let failed = |cause: std::io::Error| Error::storage("this program", cause);
     // The executable may have been replaced meanwhile, but processes of one run must be of the same
     // build.
-    let same = std::path::Path::new("/proc/self/exe");
-    let program = if same.exists() { same.to_path_buf() } else { std::env::current_exe().map_err(failed)? };
+    let own_program = std::path::Path::new("/proc/self/exe");
+    let program =
+        if own_program.exists() { own_program.to_path_buf() } else { std::env::current_exe().map_err(failed)? };
     let mut arguments = std::env::args_os();
     let mut command = Command::new(program);
     command.arg0(arguments.next().unwrap_or_else(|| OsString::from("webtwin")));
@@ -142,41 +143,41 @@ fn start(number: u32) -> Result<Child> {
 /// # Errors
 /// Returns any error of starting a process.
 pub(super) fn supervise(retries: u32, is_committed: impl Fn() -> bool) -> Result<()> {
-    let shared = Arc::new(Shared::default());
-    let stopping = Arc::clone(&shared);
+    let state = Arc::new(Shared::default());
+    let state_of_signals = Arc::clone(&state);
     signals::ends_by(move |signal| {
         if let Ok(signal) = Signal::try_from(signal) {
-            stopping.interrupt(signal);
+            state_of_signals.interrupt(signal);
         }
     });
-    let attempts = retries.saturating_add(1);
-    for attempt in 1..=attempts {
-        let code = shared.attempt(attempt)?;
+    let n_attempts = retries.saturating_add(1);
+    for attempt in 1..=n_attempts {
+        let code = state.attempt(attempt)?;
         if code == 0 {
             return Ok(());
         }
-        if COMMITTED.contains(&code) && attempt > 1 && is_committed() {
+        if COMMITTED_CODES.contains(&code) && attempt > 1 && is_committed() {
             notify("the result is that of an earlier attempt");
             return Ok(());
         }
-        let killed = if code > 128 { ", killed" } else { "" };
-        if !is_retryable(code) || shared.lock().signal.is_some() {
+        let killed_text = if code > 128 { ", killed" } else { "" };
+        if !is_retryable(code) || state.lock().signal.is_some() {
             exit(code);
         }
-        if attempt == attempts {
+        if attempt == n_attempts {
             notify(format_args!(
-                "attempt {attempt} of {attempts} ended with exit code {code}{killed}; no attempts \
+                "attempt {attempt} of {n_attempts} ended with exit code {code}{killed_text}; no attempts \
                  remain"
             ));
             exit(code);
         }
         let pause = pause(attempt + 1);
         notify(format_args!(
-            "attempt {attempt} of {attempts} ended with exit code {code}{killed}; the next begins \
+            "attempt {attempt} of {n_attempts} ended with exit code {code}{killed_text}; the next begins \
              in {} s",
             pause.as_secs()
         ));
-        shared.pause(pause);
+        state.pause(pause);
     }
     unreachable!("the last attempt ends the process")
 }
@@ -209,7 +210,7 @@ mod tests {
 
     #[test]
     fn exit_by_a_signal_has_the_shells_exit_code() {
-        let ended = |script: &str| code(Command::new("sh").args(["-c", script]).status().unwrap());
-        assert_eq!([ended("exit 7"), ended("kill -9 $$"), ended("kill -15 $$")], [7, 137, 143]);
+        let code_of = |script: &str| code(Command::new("sh").args(["-c", script]).status().unwrap());
+        assert_eq!([code_of("exit 7"), code_of("kill -9 $$"), code_of("kill -15 $$")], [7, 137, 143]);
     }
 }

@@ -33,7 +33,7 @@ use webtwin_storage::state::JobState;
 
 /// Number of generations that a state keeps: the newest, and the previous one, to which a run with
 /// damaged output can return.
-const KEPT_GENERATIONS: usize = 2;
+const GENERATIONS_TO_KEEP: usize = 2;
 
 /// Stages of a job that reads a crawl and writes tables.
 const CRAWL_STAGES: [&str; 3] = ["reading", "finding", "writing"];
@@ -93,9 +93,9 @@ pub(super) fn run(args: Args) -> Result<()> {
 
 /// Runs a job, and writes its outcome to the metrics if they were requested.
 fn execute_to_the_end(job: Job, workers: &WorkerArgs) -> Result<()> {
-    let done = execute(job, workers);
-    write_end(done.as_ref().map_or_else(Error::exit_code, |()| 0));
-    done
+    let result = execute(job, workers);
+    write_end(result.as_ref().map_or_else(Error::exit_code, |()| 0));
+    result
 }
 
 /// Returns the folder of a job's result.
@@ -120,8 +120,8 @@ fn is_committed(job: &Job, folder: &Location) -> Result<bool> {
         JobKind::Fingerprints => {
             let manifest = folder.join(fingerprint_file::NAME)?;
             let bytes = manifest.get()?.unwrap_or_default();
-            let made = fingerprint_file::FingerprintManifest::from_json(manifest.name(), &bytes)?;
-            Ok(!job.fingerprints.from.is_empty() || made.recipe == job.simhash.recipe())
+            let manifest = fingerprint_file::FingerprintManifest::from_json(manifest.name(), &bytes)?;
+            Ok(!job.fingerprints.from.is_empty() || manifest.recipe == job.simhash.recipe())
         }
         _ => Ok(Manifest::read(folder)?.digest == JobDigest::from_job(job).hex()),
     }
@@ -136,11 +136,11 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     if job.effort.memory_bytes > 0 || !job.effort.spill.is_empty() {
         memory::of_process(0, &job.effort).look()?;
     }
-    let at = workers.resolve()?;
-    is_process(at.1);
+    let place = workers.resolve()?;
+    is_process(place.1);
     let Recrawl { state, add, retract, replace, sticky, .. } = &job.recrawl;
-    let plain = state.is_empty() && add.is_empty() && retract.is_empty() && replace.is_empty() && !sticky;
-    if job.kind != JobKind::Recrawl && !plain {
+    let is_plain = state.is_empty() && add.is_empty() && retract.is_empty() && replace.is_empty() && !sticky;
+    if job.kind != JobKind::Recrawl && !is_plain {
         return Err(Error::Usage(
             "--add, --retract, --replace and --sticky need a state; add --state, or kind = \"recrawl\" \
              in a job file with a state; without a state, keep.sticky prefers the pages kept earlier"
@@ -149,30 +149,30 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     }
     let records = records_folder(&job, &folder)?;
     let name = if job.kind == JobKind::Fingerprints { fingerprint_file::NAME } else { manifest::NAME };
-    let lost = match output::prepare(&folder) {
+    let lost_commit = match output::prepare(&folder) {
         // That there is nothing to do is known only after the inputs are listed, and takes
         // precedence.
-        Err(lost @ Error::LostCommit(_)) if job.kind == JobKind::Recrawl => Some(lost),
+        Err(lost_commit @ Error::LostCommit(_)) if job.kind == JobKind::Recrawl => Some(lost_commit),
         prepared => prepared.map(|()| None)?,
     };
     let (reads, result) = (reads_crawl(&job), folder.clone());
     let work = signals::StoppableWork::begin(move || left(&result, name, reads, records.as_deref()));
-    let done = match job.kind {
-        JobKind::Replicas | JobKind::Signatures => replicas(job, at, folder),
-        JobKind::Fingerprints => fingerprints(job, at, folder),
-        JobKind::Hamming => hamming(job, at, folder),
-        JobKind::Batch => batch(job, at, folder),
-        JobKind::Study => study(job, at, folder),
-        JobKind::Grow => grow(job, at, folder),
-        JobKind::Recrawl => recrawl(job, at, folder, lost),
+    let result = match job.kind {
+        JobKind::Replicas | JobKind::Signatures => replicas(job, place, folder),
+        JobKind::Fingerprints => fingerprints(job, place, folder),
+        JobKind::Hamming => hamming(job, place, folder),
+        JobKind::Batch => batch(job, place, folder),
+        JobKind::Study => study(job, place, folder),
+        JobKind::Grow => grow(job, place, folder),
+        JobKind::Recrawl => recrawl(job, place, folder, lost_commit),
     };
-    done.map_err(|error| work.explain(error))
+    result.map_err(|error| work.explain(error))
 }
 
 /// Describes the state after a run was stopped, and how to continue.
 pub(super) fn left(folder: &Location, manifest: &str, reads: bool, records: Option<&Path>) -> String {
-    let there = folder.join(manifest).and_then(|manifest| manifest.exists());
-    match (there, records) {
+    let is_present = folder.join(manifest).and_then(|manifest| manifest.exists());
+    match (is_present, records) {
         (Ok(true), _) => format!("the result had been committed: {folder}"),
         (Err(_), _) => format!("check for {manifest} in {folder} before running again"),
         (Ok(false), Some(records)) if records.exists() => format!(
@@ -196,12 +196,14 @@ fn replicas(job: Job, (cluster, process): (ClusterLayout, usize), folder: Locati
     plan::refuse_what_cannot_fit(&job, &folder, cluster.workers, cluster.processes())?;
     let (queue, records) = queue(&job, &folder, process)?;
     let digest = JobDigest::from_job(&job).0;
-    let of_job = job.clone();
-    let shared = (job, Arc::clone(&queue), folder.clone());
+    let job_of_network = job.clone();
+    let shared_inputs = (job, Arc::clone(&queue), folder.clone());
     let summaries = reading((&queue, records.as_deref()), &CRAWL_STAGES, || {
-        run_on(&cluster, process, digest, move |net| dataflow::replicas::run(net, &shared.0, &shared.1, &shared.2))
+        run_on(&cluster, process, digest, move |net| {
+            dataflow::replicas::run(net, &shared_inputs.0, &shared_inputs.1, &shared_inputs.2)
+        })
     })?;
-    report_replicas(&of_job, process, &summaries, &folder);
+    report_replicas(&job_of_network, process, &summaries, &folder);
     Ok(())
 }
 
@@ -245,46 +247,46 @@ struct ToDo {
 /// # Errors
 /// Returns [`Error::NothingToDo`] if nothing has changed, and any error of its settings, inputs and
 /// state.
-fn to_do(job: Job, cluster: &ClusterLayout, process: usize, folder: &Location) -> Result<ToDo> {
-    let (job, scheduled) = ScheduledJob::find(job, process)?;
+fn scheduled_work(job: Job, cluster: &ClusterLayout, process: usize, folder: &Location) -> Result<ToDo> {
+    let (job, schedule) = ScheduledJob::find(job, process)?;
     kept_before::open(&job.keep)?;
-    let mut last = scheduled.last(&job, process)?;
+    let mut last = schedule.last(&job, process)?;
     plan::refuse_what_cannot_fit(&job, folder, cluster.workers, cluster.processes())?;
     let work = work(&job, process)?;
-    let next = scheduled.next(&job, &work, process)?;
+    let next = schedule.next(&job, &work, process)?;
     last.refuse_without_the_comparison_before()?;
     Ok(ToDo { job, work, next, last })
 }
 
-/// Runs a scheduled job. If its output or its comparison exists already (`lost`), it only
+/// Runs a scheduled job. If its output or its comparison exists already (`lost_commit`), it only
 /// determines whether there is anything to do.
 fn recrawl(
     job: Job,
     (cluster, process): (ClusterLayout, usize),
     folder: Location,
-    mut lost: Option<Error>,
+    mut lost_commit: Option<Error>,
 ) -> Result<()> {
     if job.effort.resume {
         return Err(Error::Usage("--resume: a recrawl continues from its state; leave the option out".into()));
     }
     if !job.recrawl.diff.is_empty() {
         let diff = Location::parse(&job.recrawl.diff)?.into_folder();
-        for other in [&job.output.url, &job.recrawl.state, &job.recrawl.against] {
-            if !other.is_empty() {
-                diff::refuse_within("--diff", &job.recrawl.diff, other)?;
+        for url in [&job.output.url, &job.recrawl.state, &job.recrawl.against] {
+            if !url.is_empty() {
+                diff::refuse_within("--diff", &job.recrawl.diff, url)?;
             }
         }
         // Otherwise the comparison would contain files that are not its own.
         diff::refuse_within("--output", &job.output.url, &job.recrawl.diff)?;
         match output::prepare(&diff) {
-            Err(there @ Error::LostCommit(_)) => lost = lost.or(Some(there)),
+            Err(lost_again @ Error::LostCommit(_)) => lost_commit = lost_commit.or(Some(lost_again)),
             prepared => prepared?,
         }
     }
-    let to_do = to_do(job, &cluster, process, &folder);
-    let ToDo { job, work, next, last } = match (to_do, lost) {
+    let to_do = scheduled_work(job, &cluster, process, &folder);
+    let ToDo { job, work, next, last } = match (to_do, lost_commit) {
         (Err(nothing @ Error::NothingToDo(_)), _) => return Err(nothing),
-        (_, Some(lost)) => return Err(lost),
+        (_, Some(lost_commit)) => return Err(lost_commit),
         (to_do, None) => to_do?,
     };
     let workers = cluster.workers;
@@ -293,23 +295,25 @@ fn recrawl(
     let queue = Queue::resuming(work, Some(resume));
     let digest = JobDigest::from_job(&job).0;
     let number = next.generation.number;
-    let shared = (job.clone(), Arc::clone(&queue), folder.clone(), next);
+    let shared_inputs = (job.clone(), Arc::clone(&queue), folder.clone(), next);
     let watcher = Watcher::start(queue.progress.clone(), &CRAWL_STAGES);
     let summaries = run_on(&cluster, process, digest, move |net| {
-        dataflow::recrawl::run(net, &shared.0, &shared.1, &shared.2, &shared.3)
+        dataflow::recrawl::run(net, &shared_inputs.0, &shared_inputs.1, &shared_inputs.2, &shared_inputs.3)
     });
     drop(watcher);
     let resume = queue.resume.as_ref().expect("a recrawl has records");
-    let (taken_up, recorded) = (resume.taken_up.load(Ordering::Relaxed), resume.recorded.load(Ordering::Relaxed));
-    let damaged = match records.damaged.load(Ordering::Relaxed) {
+    let (taken_up, n_recorded) = (resume.taken_up.load(Ordering::Relaxed), resume.recorded.load(Ordering::Relaxed));
+    let damaged_text = match records.damaged.load(Ordering::Relaxed) {
         0 => String::new(),
         n => format!("; {n} checkpoints were damaged, and their items read again"),
     };
-    let known = match resume.known.load(Ordering::Relaxed) {
+    let known_text = match resume.known.load(Ordering::Relaxed) {
         0 => String::new(),
         n => format!("; {n} pages of these are unchanged and were not parsed again"),
     };
-    notify(format_args!("state: {taken_up} work items restored from checkpoints, {recorded} saved{known}{damaged}"));
+    notify(format_args!(
+        "state: {taken_up} work items restored from checkpoints, {n_recorded} saved{known_text}{damaged_text}"
+    ));
     if let Some(pairs) = resume.pairs.get() {
         notify(format_args!("state: {pairs}"));
     }
@@ -317,8 +321,8 @@ fn recrawl(
     report_replicas(&job, process, &summaries, &folder);
     if process == 0 {
         // Generations that cannot be removed now are removed by a later run.
-        let pruned = state.prune(KEPT_GENERATIONS).unwrap_or_default();
-        let message = if pruned.generations == 0 { "" } else { "; older ones were removed" };
+        let n_pruned = state.prune(GENERATIONS_TO_KEEP).unwrap_or_default();
+        let message = if n_pruned.generations == 0 { "" } else { "; older ones were removed" };
         notify(format_args!("state: generation {number} in {}{message}", state.folder()));
         compare(&job, &last, workers)?;
     }
@@ -360,7 +364,7 @@ fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
     }
     let root = match job.effort.records.as_str() {
         "" => folder.clone(),
-        given => Location::parse(given)?,
+        folder => Location::parse(folder)?,
     };
     folder_below(&root, &JobDigest::from_job(job).hex()[..16], "--records DIR").map(Some)
 }
@@ -387,8 +391,12 @@ fn queue(job: &Job, folder: &Location, process: usize) -> Result<(Arc<Queue>, Op
     let Some(folder) = records_folder(job, folder)? else { return Ok((Queue::new(work), None)) };
     let records =
         SavedRecords::open(&folder, JobDigest::from_job(job).0, webtwin_base::build_info::version(), work.keys())?;
-    let ignored = records.ignored.message().map_or(String::new(), |message| format!("; ignored: {message}"));
-    notify(format_args!("resume: {} of {} work items have checkpoints{ignored}", records.found(), work.items.len()));
+    let ignored_text = records.ignored.message().map_or(String::new(), |message| format!("; ignored: {message}"));
+    notify(format_args!(
+        "resume: {} of {} work items have checkpoints{ignored_text}",
+        records.found(),
+        work.items.len()
+    ));
     let records = Arc::new(records);
     let resume = Resume::new(Arc::clone(&records) as Arc<dyn RecordStore>, &work);
     Ok((Queue::resuming(work, Some(resume)), Some(records)))
@@ -401,27 +409,27 @@ fn reading<T>(
     run: impl FnOnce() -> Result<Vec<T>>,
 ) -> Result<Vec<T>> {
     let watcher = Watcher::start(queue.progress.clone(), stages);
-    let done = run();
+    let result = run();
     drop(watcher);
     if let (Some(resume), Some(records)) = (&queue.resume, records) {
         end_of_reading(resume, records);
     }
-    let done = done?;
+    let result = result?;
     if let Some(records) = records {
         records.remove();
     }
-    Ok(done)
+    Ok(result)
 }
 
 /// Reports on stderr how many records this process used and wrote.
 fn end_of_reading(resume: &Resume, records: &SavedRecords) {
-    let ignored = records.ignored.message().map_or(String::new(), |message| format!("; ignored: {message}"));
-    let (taken_up, recorded) = (resume.taken_up.load(Ordering::Relaxed), resume.recorded.load(Ordering::Relaxed));
-    notify(format_args!("resume: {taken_up} work items restored from checkpoints, {recorded} saved{ignored}"));
+    let ignored_text = records.ignored.message().map_or(String::new(), |message| format!("; ignored: {message}"));
+    let (taken_up, n_recorded) = (resume.taken_up.load(Ordering::Relaxed), resume.recorded.load(Ordering::Relaxed));
+    notify(format_args!("resume: {taken_up} work items restored from checkpoints, {n_recorded} saved{ignored_text}"));
     let steps = resume.steps();
-    for (what, steps) in [("restored", &steps.taken_up), ("saved", &steps.recorded)] {
+    for (label, steps) in [("restored", &steps.taken_up), ("saved", &steps.recorded)] {
         if !steps.is_empty() {
-            notify(format_args!("resume: steps {what}: {}", steps.join(", ")));
+            notify(format_args!("resume: steps {label}: {}", steps.join(", ")));
         }
     }
     if resume.gave_up.load(Ordering::Relaxed) {
@@ -434,17 +442,19 @@ fn end_of_reading(resume: &Resume, records: &SavedRecords) {
 
 fn fingerprints(job: Job, (cluster, process): (ClusterLayout, usize), folder: Location) -> Result<()> {
     let digest = JobDigest::from_job(&job).0;
-    let out = folder.clone();
+    let folder_of_output = folder.clone();
     let manifests = if job.fingerprints.from.is_empty() {
         let (queue, records) = queue(&job, &folder, process)?;
-        let shared = Arc::clone(&queue);
+        let shared_inputs = Arc::clone(&queue);
         reading((&queue, records.as_deref()), &["reading", "sorting"], || {
-            run_on(&cluster, process, digest, move |net| build::from_crawl(net, &job, &shared, &out))
+            run_on(&cluster, process, digest, move |net| {
+                build::from_crawl(net, &job, &shared_inputs, &folder_of_output)
+            })
         })?
     } else {
-        let ready = FingerprintInput::find(&job)?;
-        let _watcher = Watcher::start(ready.progress.clone(), &["reading"]);
-        run_on(&cluster, process, digest, move |net| build::from_fingerprints(net, &job, &ready, &out))?
+        let input = FingerprintInput::find(&job)?;
+        let _watcher = Watcher::start(input.progress.clone(), &["reading"]);
+        run_on(&cluster, process, digest, move |net| build::from_fingerprints(net, &job, &input, &folder_of_output))?
     };
     if process == 0
         && let Some(set) = manifests.first()
@@ -463,8 +473,9 @@ fn hamming(job: Job, (cluster, process): (ClusterLayout, usize), folder: Locatio
         false => &["reading", "scanning", "writing"],
     };
     let watcher = Watcher::start(work.progress.clone(), stages);
-    let out = folder.clone();
-    let summaries = run_on(&cluster, process, digest, move |net| dataflow::hamming::run(net, &job, &work, &out));
+    let folder_of_output = folder.clone();
+    let summaries =
+        run_on(&cluster, process, digest, move |net| dataflow::hamming::run(net, &job, &work, &folder_of_output));
     drop(watcher);
     let summaries = summaries?;
     if process == 0
@@ -479,10 +490,10 @@ fn batch(job: Job, (cluster, process): (ClusterLayout, usize), folder: Location)
     let earlier = BatchWork::find(&job)?;
     let (queue, records) = queue(&job, &folder, process)?;
     let digest = JobDigest::from_job(&job).0;
-    let shared = (job.clone(), Arc::clone(&queue), earlier, folder.clone());
+    let shared_inputs = (job.clone(), Arc::clone(&queue), earlier, folder.clone());
     let summaries = reading((&queue, records.as_deref()), &BATCH_STAGES, || {
         run_on(&cluster, process, digest, move |net| {
-            dataflow::batch::run(net, &shared.0, &shared.1, &shared.2, &shared.3)
+            dataflow::batch::run(net, &shared_inputs.0, &shared_inputs.1, &shared_inputs.2, &shared_inputs.3)
         })
     })?;
     report_replicas(&job, process, &summaries, &folder);
@@ -500,8 +511,8 @@ fn grow(job: Job, (cluster, process): (ClusterLayout, usize), folder: Location) 
             "no links are given; add --links or input.urls, a table of links between nodes".into(),
         ));
     }
-    let (digest, out) = (JobDigest::from_job(&job).0, folder.clone());
-    let summaries = run_on(&cluster, process, digest, move |net| dataflow::grow::run(net, &job, &out))?;
+    let (digest, folder_of_output) = (JobDigest::from_job(&job).0, folder.clone());
+    let summaries = run_on(&cluster, process, digest, move |net| dataflow::grow::run(net, &job, &folder_of_output))?;
     if process == 0
         && let Some(summary) = summaries.first()
     {
@@ -513,9 +524,11 @@ fn grow(job: Job, (cluster, process): (ClusterLayout, usize), folder: Location) 
 fn study(job: Job, (cluster, process): (ClusterLayout, usize), folder: Location) -> Result<()> {
     let (queue, records) = queue(&job, &folder, process)?;
     let digest = JobDigest::from_job(&job).0;
-    let shared = (job, Arc::clone(&queue), folder.clone());
+    let shared_inputs = (job, Arc::clone(&queue), folder.clone());
     let summaries = reading((&queue, records.as_deref()), &CRAWL_STAGES, || {
-        run_on(&cluster, process, digest, move |net| dataflow::study::run(net, &shared.0, &shared.1, &shared.2))
+        run_on(&cluster, process, digest, move |net| {
+            dataflow::study::run(net, &shared_inputs.0, &shared_inputs.1, &shared_inputs.2)
+        })
     })?;
     if process == 0
         && let Some(summary) = summaries.first()

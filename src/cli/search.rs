@@ -54,12 +54,12 @@ enum Roll {
 pub(super) fn run(args: Args) -> Result<()> {
     let question = Question::parse(&args.words.join(" ")).map_err(Error::Usage)?;
     let index = LookupIndex::open(&args.index)?;
-    let wanted =
+    let options =
         SearchOptions { roll: args.roll == Roll::On, reorder: args.reorder, from: args.from, limit: args.limit };
-    let found = search(&index, &question, wanted)?;
+    let matches = search(&index, &question, options)?;
     let text = match args.json {
-        true => serde_json::to_string(&found).expect("results are plain values") + "\n",
-        false => lines(&found),
+        true => serde_json::to_string(&matches).expect("results are plain values") + "\n",
+        false => lines(&matches),
     };
     let mut output = std::io::stdout().lock();
     ended(output.write_all(text.as_bytes()))?;
@@ -67,31 +67,31 @@ pub(super) fn run(args: Args) -> Result<()> {
 }
 
 /// Formats results as text.
-fn lines(found: &SearchMatches) -> String {
-    let mut text = found.head() + "\n";
-    for (shown, number) in found.shown.iter().zip(found.from + 1..) {
-        let title = if shown.title.text.is_empty() { &shown.page.url } else { &shown.title.text };
-        let _ = write!(text, "\n{number}. {}\n   {}\n", on_terminal(title), on_terminal(&shown.page.url));
-        if !shown.snippet.text.is_empty() {
-            let _ = writeln!(text, "   {}", on_terminal(&shown.snippet.text));
+fn lines(matches: &SearchMatches) -> String {
+    let mut text = matches.head() + "\n";
+    for (result, number) in matches.shown.iter().zip(matches.from + 1..) {
+        let title = if result.title.text.is_empty() { &result.page.url } else { &result.title.text };
+        let _ = write!(text, "\n{number}. {}\n   {}\n", on_terminal(title), on_terminal(&result.page.url));
+        if !result.snippet.text.is_empty() {
+            let _ = writeln!(text, "   {}", on_terminal(&result.snippet.text));
         }
-        behind(shown, &mut text);
+        format_rolled_up(result, &mut text);
     }
     text
 }
 
 /// Formats the pages that a result rolls up.
-fn behind(shown: &SearchResult, text: &mut String) {
-    if let Some(collection) = &shown.collection {
+fn format_rolled_up(result: &SearchResult, text: &mut String) {
+    if let Some(collection) = &result.collection {
         let _ = writeln!(text, "   Collection {}: {} pages match", collection.id, collection.pages);
     }
-    if let Some(OtherReplicas { kind, count, named }) = &shown.replica {
+    if let Some(OtherReplicas { kind, count, named: examples }) = &result.replica {
         let _ = writeln!(text, "   Replica: {count} other {kind}");
-        for one in named {
-            let _ = writeln!(text, "     {} ({} match)", on_terminal(&one.url), one.pages);
+        for example in examples {
+            let _ = writeln!(text, "     {} ({} match)", on_terminal(&example.url), example.pages);
         }
     }
-    if let Some(message) = &shown.said_by {
+    if let Some(message) = &result.said_by {
         let url = on_terminal(&message.page.url);
         let _ = writeln!(text, "   {} of its {} chunks are in {url}", message.shared, message.chunks);
     }

@@ -128,19 +128,19 @@ fn show(run: &FinishedRun, name: &str, args: &Args) -> Result<()> {
         None => (sort, false),
     });
     let mut names = None;
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let (mut parts, mut sorted) = (0, Table::default());
+    let mut writer = std::io::BufWriter::new(std::io::stdout().lock());
+    let (mut parts, mut ordered_rows) = (0, Table::default());
     for file in run.manifest.table(name) {
         let mut table = decode(&file.path, run.manifest.read_file(&run.folder, file)?)?;
-        let asked = args.columns.iter().map(String::as_str).chain(order.map(|order| order.0));
-        let places = asked.map(|column| place(&table, name, column)).collect::<Result<Vec<usize>>>()?;
-        let shown: Vec<usize> = match args.columns.len() {
+        let column_names = args.columns.iter().map(String::as_str).chain(order.map(|order| order.0));
+        let places = column_names.map(|column| place(&table, name, column)).collect::<Result<Vec<usize>>>()?;
+        let columns: Vec<usize> = match args.columns.len() {
             0 => (0..table.columns.len()).collect(),
-            some => places[..some].to_vec(),
+            n_columns => places[..n_columns].to_vec(),
         };
         if parts == 0 && !args.json {
-            let heads: Vec<&str> = shown.iter().map(|&at| table.columns[at].0.as_str()).collect();
-            ended(writeln!(out, "{}", heads.join("\t")))?;
+            let heads: Vec<&str> = columns.iter().map(|&at| table.columns[at].0.as_str()).collect();
+            ended(writeln!(writer, "{}", heads.join("\t")))?;
         }
         parts += 1;
         if args.urls {
@@ -152,13 +152,13 @@ fn show(run: &FinishedRun, name: &str, args: &Args) -> Result<()> {
         }
         match (order, places.last()) {
             // Keeps only the rows of each part that may be printed.
-            (Some((_, descending)), Some(&by)) => {
-                sorted.append(table)?;
-                sorted = first_rows(&sorted, by, descending, limit);
+            (Some((_, descending)), Some(&sort_column)) => {
+                ordered_rows.append(table)?;
+                ordered_rows = first_rows(&ordered_rows, sort_column, descending, limit);
             }
             _ => {
                 let rows = table.rows().min(left);
-                rows_of(&mut out, &table, &shown, rows, args.json)?;
+                rows_of(&mut writer, &table, &columns, rows, args.json)?;
                 left -= rows;
                 if left == 0 {
                     break;
@@ -171,13 +171,13 @@ fn show(run: &FinishedRun, name: &str, args: &Args) -> Result<()> {
         return Err(Error::Usage(format!("{} has no table {name}; use one of {}", run.folder, tables.join(", "))));
     }
     if order.is_some() {
-        let shown: Vec<usize> = match args.columns.len() {
-            0 => (0..sorted.columns.len()).collect(),
-            _ => args.columns.iter().map(|column| place(&sorted, name, column)).collect::<Result<_>>()?,
+        let columns: Vec<usize> = match args.columns.len() {
+            0 => (0..ordered_rows.columns.len()).collect(),
+            _ => args.columns.iter().map(|column| place(&ordered_rows, name, column)).collect::<Result<_>>()?,
         };
-        rows_of(&mut out, &sorted, &shown, sorted.rows(), args.json)?;
+        rows_of(&mut writer, &ordered_rows, &columns, ordered_rows.rows(), args.json)?;
     }
-    ended(out.flush())
+    ended(writer.flush())
 }
 
 /// Returns the index of a column.
@@ -191,32 +191,32 @@ fn place(table: &Table, name: &str, column: &str) -> Result<usize> {
 /// Replaces ids with URLs and host names.
 fn name_ids(table: &mut Table, name: &str, names: &RunNames) -> Result<()> {
     for (column, values) in &mut table.columns {
-        if let (Some(named), TableColumn::Id(ids)) = (named(name, column), &*values) {
-            *values = names.instead_of(ids, named)?;
+        if let (Some(id_names), TableColumn::Id(ids)) = (named(name, column), &*values) {
+            *values = names.instead_of(ids, id_names)?;
         }
     }
     Ok(())
 }
 
 /// Returns the first rows in the order of a column. The sort is stable.
-fn first_rows(table: &Table, by: usize, descending: bool, limit: usize) -> Table {
-    let (column, mut rows) = (&table.columns[by].1, (0..table.rows()).collect::<Vec<usize>>());
+fn first_rows(table: &Table, sort_column: usize, descending: bool, limit: usize) -> Table {
+    let (column, mut rows) = (&table.columns[sort_column].1, (0..table.rows()).collect::<Vec<usize>>());
     rows.sort_by(|&x, &y| if descending { column.order(y, x) } else { column.order(x, y) });
     rows.truncate(limit);
     table.pick(&rows)
 }
 
-fn rows_of(out: &mut impl Write, table: &Table, shown: &[usize], rows: usize, json: bool) -> Result<()> {
+fn rows_of(writer: &mut impl Write, table: &Table, places: &[usize], rows: usize, json: bool) -> Result<()> {
     for row in 0..rows {
-        let columns = shown.iter().map(|&at| &table.columns[at]);
+        let columns = places.iter().map(|&at| &table.columns[at]);
         // Written by hand, because a map of serde_json would not keep the order of the columns.
         let cells: Vec<String> = match json {
             true => columns.map(|(name, column)| format!("{}:{}", serde_json::json!(name), column.json(row))).collect(),
             false => columns.map(|(_, column)| cell(column, row)).collect(),
         };
         ended(match json {
-            true => writeln!(out, "{{{}}}", cells.join(",")),
-            false => writeln!(out, "{}", cells.join("\t")),
+            true => writeln!(writer, "{{{}}}", cells.join(",")),
+            false => writeln!(writer, "{}", cells.join("\t")),
         })?;
     }
     Ok(())

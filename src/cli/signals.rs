@@ -79,7 +79,7 @@ impl StoppableWork {
     /// Adds a description of the remains to an error that stopped the work.
     pub(super) fn explain(&self, error: Error) -> Error {
         match error {
-            Error::Stopped { by, code, .. } => stopped(by, code),
+            Error::Stopped { by: source, code, .. } => stopped(source, code),
             error => error,
         }
     }
@@ -91,9 +91,9 @@ impl Drop for StoppableWork {
     }
 }
 
-fn stopped(by: String, code: u8) -> Error {
+fn stopped(source: String, code: u8) -> Error {
     let left = work().as_ref().map_or("start it again".into(), |left| left());
-    Error::Stopped { by, left, code }
+    Error::Stopped { by: source, left, code }
 }
 
 /// Locks the function. No code panics while it holds the lock, so a poisoned lock is usable.

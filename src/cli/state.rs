@@ -82,7 +82,7 @@ fn show(args: &ShowArgs) -> Result<()> {
     }
     let read_ahead: usize = state.ahead()?.iter().flat_map(|list| &list.files).map(|file| file.records.len()).sum();
     if args.json {
-        let of = |generation: &webtwin_storage::state::Generation| {
+        let to_json = |generation: &webtwin_storage::state::Generation| {
             serde_json::json!({
                 "number": generation.number, "result": generation.result, "records": generation.records(),
                 "bytes": generation.bytes(), "files": generation.files.len(), "inputs": generation.inputs,
@@ -90,52 +90,52 @@ fn show(args: &ShowArgs) -> Result<()> {
                 "working_folder": generation.working_folder, "job": generation.job, "pages": generation.pages,
             })
         };
-        let all: Vec<serde_json::Value> = generations.iter().map(of).collect();
-        let state = serde_json::json!({ "state": args.state, "generations": all, "read_ahead": read_ahead });
+        let rows: Vec<serde_json::Value> = generations.iter().map(to_json).collect();
+        let state = serde_json::json!({ "state": args.state, "generations": rows, "read_ahead": read_ahead });
         return print(|out| writeln!(out, "{state}"));
     }
-    print(|out| {
-        writeln!(out, "{:>10} {:>10} {:>12} {:>6}  result", "generation", "records", "MB", "files")?;
+    print(|writer| {
+        writeln!(writer, "{:>10} {:>10} {:>12} {:>6}  result", "generation", "records", "MB", "files")?;
         for generation in &generations {
             let megabytes = generation.bytes() as f64 / 1e6;
             let (number, records, files) = (generation.number, generation.records(), generation.files.len());
-            writeln!(out, "{number:>10} {records:>10} {megabytes:>12.1} {files:>6}  {}", generation.result)?;
+            writeln!(writer, "{number:>10} {records:>10} {megabytes:>12.1} {files:>6}  {}", generation.result)?;
         }
         if read_ahead > 0 {
-            writeln!(out, "read ahead by webtwin live, for the next run: {read_ahead} records")?;
+            writeln!(writer, "read ahead by webtwin live, for the next run: {read_ahead} records")?;
         }
-        writeln!(out, "live inputs, from {}:", newest.working_folder)?;
-        newest.inputs.iter().try_for_each(|input| writeln!(out, "  {input}"))?;
+        writeln!(writer, "live inputs, from {}:", newest.working_folder)?;
+        newest.inputs.iter().try_for_each(|input| writeln!(writer, "  {input}"))?;
         if !newest.originals.is_empty() {
-            writeln!(out, "files of earlier crawls that live pages refer to, and that must not be removed:")?;
+            writeln!(writer, "files of earlier crawls that live pages refer to, and that must not be removed:")?;
         }
-        newest.originals.iter().try_for_each(|original| writeln!(out, "  {original}"))?;
+        newest.originals.iter().try_for_each(|original| writeln!(writer, "  {original}"))?;
         if !newest.crawl_before.is_empty() {
             writeln!(
-                out,
+                writer,
                 "the previous crawl, in which revisit records of later inputs may find their \
                  originals:"
             )?;
         }
-        newest.crawl_before.iter().try_for_each(|input| writeln!(out, "  {input}"))
+        newest.crawl_before.iter().try_for_each(|input| writeln!(writer, "  {input}"))
     })
 }
 
 fn check(args: &CheckArgs) -> Result<()> {
-    let checked = open(&args.state)?.check()?;
-    for damaged in &checked.damaged {
-        notify(format_args!("warning: {damaged} is damaged or missing"));
+    let check_result = open(&args.state)?.check()?;
+    for file in &check_result.damaged {
+        notify(format_args!("warning: {file} is damaged or missing"));
     }
     notify(format_args!(
         "generations: {}, checkpoints: {}, size: {:.1} MB",
-        checked.generations,
-        checked.records,
-        checked.bytes as f64 / 1e6
+        check_result.generations,
+        check_result.records,
+        check_result.bytes as f64 / 1e6
     ));
-    match checked.damaged.len() {
+    match check_result.damaged.len() {
         0 => Ok(()),
         files => {
-            let what_follows = match checked.damaged_generations {
+            let what_follows = match check_result.damaged_generations {
                 0 => "the next run reads their inputs again",
                 _ => {
                     "the next run ends with exit code 3 if the newest generation has no intact \
@@ -150,15 +150,15 @@ fn check(args: &CheckArgs) -> Result<()> {
 fn prune(args: &PruneArgs) -> Result<()> {
     let state = open(&args.state)?;
     if args.damaged {
-        let dropped = state.drop_damaged()?;
-        notify(format_args!("removed {dropped} generations without an intact copy"));
+        let dropped_files = state.drop_damaged()?;
+        notify(format_args!("removed {dropped_files} generations without an intact copy"));
     }
-    let pruned = state.prune(args.keep as usize)?;
+    let pruned_files = state.prune(args.keep as usize)?;
     notify(format_args!(
         "removed generations: {}, checkpoint files: {}, size: {:.1} MB",
-        pruned.generations,
-        pruned.files,
-        pruned.bytes as f64 / 1e6
+        pruned_files.generations,
+        pruned_files.files,
+        pruned_files.bytes as f64 / 1e6
     ));
     Ok(())
 }

@@ -78,28 +78,37 @@ pub(super) struct AvoidChange<'t> {
     pub why: [&'t str; 2],
 }
 
-/// Appends the changes of a range of the list to `into`. `page` returns the change of a page.
-/// `stands` is called with each row of the old list that the new list lacks; if it returns true,
-/// the row is still in force and is not a change.
+/// Appends the changes of a range of the list to `output`. `page` returns the change of a page.
+/// `is_standing` is called with each row of the old list that the new list lacks; if it returns
+/// true, the row is still in force and is not a change.
 pub(super) fn changes<'t>(
     old: &AvoidColumns<'t>,
     new: &AvoidColumns<'t>,
     page: impl Fn(DocId) -> Option<PageChange>,
-    mut stands: impl FnMut(usize) -> bool,
-    into: &mut Vec<AvoidChange<'t>>,
+    mut is_standing: impl FnMut(usize) -> bool,
+    output: &mut Vec<AvoidChange<'t>>,
 ) {
-    let of = |list: &AvoidColumns<'t>, row: usize| (&list.keep_urls[row], &list.why[row]);
+    let entry = |list: &AvoidColumns<'t>, row: usize| (&list.keep_urls[row], &list.why[row]);
     for side in merge(old.doc_ids, new.doc_ids) {
-        let (what, list, row, was, is) = match side {
-            MergeSide::Old(i) if stands(i) => continue,
-            MergeSide::Old(i) => ("removed", old, i, of(old, i), Default::default()),
-            MergeSide::New(j) => ("added", new, j, Default::default(), of(new, j)),
-            MergeSide::Both(i, j) if old.keep[i] != new.keep[j] => ("keep_changed", new, j, of(old, i), of(new, j)),
-            MergeSide::Both(i, j) if old.why[i] != new.why[j] => ("why_changed", new, j, of(old, i), of(new, j)),
+        let (what, list, row, old_state, new_state) = match side {
+            MergeSide::Old(i) if is_standing(i) => continue,
+            MergeSide::Old(i) => ("removed", old, i, entry(old, i), Default::default()),
+            MergeSide::New(j) => ("added", new, j, Default::default(), entry(new, j)),
+            MergeSide::Both(i, j) if old.keep[i] != new.keep[j] => {
+                ("keep_changed", new, j, entry(old, i), entry(new, j))
+            }
+            MergeSide::Both(i, j) if old.why[i] != new.why[j] => ("why_changed", new, j, entry(old, i), entry(new, j)),
             MergeSide::Both(..) => continue,
         };
         let (doc_id, url) = (list.doc_ids[row], &list.urls[row]);
-        into.push(AvoidChange { doc_id, url, what, page: page(doc_id), keep: [was.0, is.0], why: [was.1, is.1] });
+        output.push(AvoidChange {
+            doc_id,
+            url,
+            what,
+            page: page(doc_id),
+            keep: [old_state.0, new_state.0],
+            why: [old_state.1, new_state.1],
+        });
     }
 }
 

@@ -72,9 +72,9 @@ pub struct Chronicle {
     /// Attempt that wrote each result, by crawl.
     results: BTreeMap<u32, String>,
     hosts: BTreeMap<String, Vec<(u32, Visits)>>,
-    ended: EndedMirrors,
+    ended_mirrors: EndedMirrors,
     /// Pages requested as probes after each crawl, ascending.
-    asked: BTreeMap<u32, Vec<DocId>>,
+    probes: BTreeMap<u32, Vec<DocId>>,
     settings: Recrawl,
 }
 
@@ -86,8 +86,8 @@ impl Chronicle {
             lines: BTreeMap::new(),
             results: BTreeMap::new(),
             hosts: BTreeMap::new(),
-            ended: BTreeMap::new(),
-            asked: BTreeMap::new(),
+            ended_mirrors: BTreeMap::new(),
+            probes: BTreeMap::new(),
             settings: settings.clone(),
         }
     }
@@ -98,37 +98,37 @@ impl Chronicle {
     /// # Errors
     /// Returns [`Error::Usage`] if the history does not have that result, or if the build that
     /// wrote it has another `PATIENCE` or keeps the pages of fewer crawls.
-    pub fn restore(name: &str, mut saved: SavedComparison, result: &str, settings: &Recrawl) -> Result<Chronicle> {
-        if saved.patience != PATIENCE || saved.versions < VERSIONS {
-            let (patience, versions) = (saved.patience, saved.versions);
+    pub fn restore(name: &str, mut comparison: SavedComparison, result: &str, settings: &Recrawl) -> Result<Chronicle> {
+        if comparison.patience != PATIENCE || comparison.versions < VERSIONS {
+            let (patience, versions) = (comparison.patience, comparison.versions);
             return Err(Error::Usage(format!(
                 "{name}: the history counts a collection as dead after {patience} crawls and keeps the pages of \
                  {versions} crawls, but this build has {PATIENCE} and {VERSIONS}; compare the results without --history"
             )));
         }
-        let newest = saved.results.iter().find(|one| one.1 == result).map(|one| *one.0);
+        let newest = comparison.results.iter().find(|one| one.1 == result).map(|one| *one.0);
         let newest = newest.ok_or_else(|| {
             Error::Usage(format!(
                 "{name}: has no crawl with the attempt {result}; name the history of the older result"
             ))
         })?;
-        saved.results.retain(|&crawl, _| crawl <= newest);
-        saved.crawls.retain(|&crawl, _| crawl <= newest);
-        saved.pairs.retain(|&(_, later), _| later <= newest);
-        saved.ended.retain(|&(crawl, _), _| crawl <= newest);
-        saved.asked.retain(|&crawl, _| crawl <= newest);
-        for visits in saved.hosts.values_mut() {
+        comparison.results.retain(|&crawl, _| crawl <= newest);
+        comparison.crawls.retain(|&crawl, _| crawl <= newest);
+        comparison.pairs.retain(|&(_, later), _| later <= newest);
+        comparison.ended.retain(|&(crawl, _), _| crawl <= newest);
+        comparison.asked.retain(|&crawl, _| crawl <= newest);
+        for visits in comparison.hosts.values_mut() {
             visits.retain(|&(crawl, _)| crawl <= newest);
         }
-        saved.hosts.retain(|_, visits| !visits.is_empty());
-        let (history, facts) = History::from_crawls(saved.patience, saved.crawls, saved.pairs);
+        comparison.hosts.retain(|_, visits| !visits.is_empty());
+        let (history, facts) = History::from_crawls(comparison.patience, comparison.crawls, comparison.pairs);
         let mut chronicle = Chronicle {
             history,
             lines: BTreeMap::new(),
-            results: saved.results,
-            hosts: saved.hosts,
-            ended: saved.ended,
-            asked: saved.asked,
+            results: comparison.results,
+            hosts: comparison.hosts,
+            ended_mirrors: comparison.ended,
+            probes: comparison.asked,
             settings: settings.clone(),
         };
         chronicle.note_lines(facts.iter().map(|change| &change.0));
@@ -139,8 +139,8 @@ impl Chronicle {
     pub fn save(mut self) -> SavedComparison {
         // Keeps one crawl more than the next comparison needs, so that this comparison can be
         // repeated.
-        let kept = VERSIONS as usize + 1;
-        self.history.forget_all_but(kept);
+        let n_crawls = VERSIONS as usize + 1;
+        self.history.forget_all_but(n_crawls);
         SavedComparison {
             patience: PATIENCE,
             versions: VERSIONS,
@@ -148,20 +148,20 @@ impl Chronicle {
             crawls: self.history.crawls().clone(),
             pairs: self.history.pairs().clone(),
             hosts: self.hosts,
-            ended: self.ended,
-            asked: self.asked,
+            ended: self.ended_mirrors,
+            asked: self.probes,
         }
     }
 
     /// Stores the pages that the crawler is asked to fetch as probes after the newest crawl.
-    pub fn ask(&mut self, urls: impl Iterator<Item = String>) {
+    pub fn add_probes(&mut self, urls: impl Iterator<Item = String>) {
         let Some((&number, _)) = self.crawls().last_key_value() else { return };
         let pages: BTreeSet<DocId> = urls.map(|url| doc_id(&url)).collect();
-        self.asked.insert(number, pages.into_iter().collect());
+        self.probes.insert(number, pages.into_iter().collect());
     }
 
     /// True if the history has the result of an attempt.
-    pub fn has(&self, attempt: &str) -> bool {
+    pub fn has_attempt(&self, attempt: &str) -> bool {
         self.results.values().any(|one| one == attempt)
     }
 
@@ -186,17 +186,17 @@ impl Chronicle {
     }
 
     /// Returns, by kind, the numbers of intervals and of ends of mirrors that no longer exist.
-    pub fn ended(&self) -> BTreeMap<HostRelation, (u32, u32)> {
-        let mut all: BTreeMap<HostRelation, (i64, i64)> = BTreeMap::new();
-        for (&(_, kind), &(intervals, ends)) in &self.ended {
-            let sum = all.entry(kind).or_default();
+    pub fn ended_mirrors(&self) -> BTreeMap<HostRelation, (u32, u32)> {
+        let mut totals: BTreeMap<HostRelation, (i64, i64)> = BTreeMap::new();
+        for (&(_, kind), &(intervals, ends)) in &self.ended_mirrors {
+            let sum = totals.entry(kind).or_default();
             (sum.0, sum.1) = (sum.0 + intervals, sum.1 + ends);
         }
-        all.into_iter().map(|(kind, sum)| (kind, (sum.0.max(0) as u32, sum.1.max(0) as u32))).collect()
+        totals.into_iter().map(|(kind, sum)| (kind, (sum.0.max(0) as u32, sum.1.max(0) as u32))).collect()
     }
 
-    /// Adds a result. `before` is the previous result if it can still be read; changes of the pages
-    /// of hosts are counted against it.
+    /// Adds a result. `previous_run` is the previous result if it can still be read; changes of the
+    /// pages of hosts are counted against it.
     ///
     /// Returns the change of each collection, those that need most attention first. All collections
     /// of the first crawl are born.
@@ -206,17 +206,17 @@ impl Chronicle {
     pub fn add(
         &mut self,
         run: &FinishedRun,
-        before: Option<&FinishedRun>,
+        previous_run: Option<&FinishedRun>,
         workers: usize,
     ) -> Result<Vec<MirrorChange>> {
         let mut crawl = collections::crawl(run)?;
         let last = self.crawls().last_key_value().map(|(number, _)| *number);
         if let (true, Some(last)) = (self.settings.obeys(), last) {
-            let asked = (
-                self.asked.get(&last).map_or(&[][..], Vec::as_slice),
+            let requested = (
+                self.probes.get(&last).map_or(&[][..], Vec::as_slice),
                 self.settings.avoided == AvoidancePolicy::Probed,
             );
-            carry_over(&self.crawls()[&last], &mut crawl, run, asked)?;
+            carry_over(&self.crawls()[&last], &mut crawl, run, requested)?;
         }
         // The interval is not positive if crawls have no times or were added in another order; then
         // they are not counted as visits.
@@ -227,18 +227,18 @@ impl Chronicle {
         let facts: Vec<Fact> = changes.into_iter().filter(|change| change.1 > 0).map(|change| change.0).collect();
         self.note_lines(facts.iter());
         self.note_lags(number);
-        let standing = self.standing(&facts, run)?;
-        let kept = match before {
-            Some(before) => kept::with_unseen_copies(&self.crawls()[&number], before, run)?,
+        let standing_counts = self.count_standing(&facts, run)?;
+        let kept_copies = match previous_run {
+            Some(previous_run) => kept::with_unseen_copies(&self.crawls()[&number], previous_run, run)?,
             None => BTreeMap::new(),
         };
         let mut change_list: Vec<MirrorChange> =
-            facts.iter().filter_map(|&fact| self.change_list(fact, number, (&standing, &kept))).collect();
+            facts.iter().filter_map(|&fact| self.change_list(fact, number, (&standing_counts, &kept_copies))).collect();
         change_list.sort_unstable_by_key(|change_list| (change_list.fate, change_list.new, change_list.old));
         self.remember(&change_list, number, interval);
-        if let Some(before) = before.filter(|_| interval > 0) {
-            for (host, seen) in visits::of_hosts(before, run, interval, workers)? {
-                visits::add(self.hosts.entry(host).or_default(), number, seen, INTERVALS);
+        if let Some(previous_run) = previous_run.filter(|_| interval > 0) {
+            for (host, visits_seen) in visits::of_hosts(previous_run, run, interval, workers)? {
+                visits::add(self.hosts.entry(host).or_default(), number, visits_seen, INTERVALS);
             }
         }
         Ok(change_list)
@@ -247,94 +247,107 @@ impl Chronicle {
     /// Stores the lines of all versions whose crawl's pages are kept.
     fn note_lines<'a>(&mut self, facts: impl Iterator<Item = &'a Fact>) {
         for fact in facts {
-            let &Fact::Line { of, line } = fact else { continue };
-            let count = self.history.crawls()[&of.crawl].collections.len();
+            let &Fact::Line { of: version, line } = fact else { continue };
+            let count = self.history.crawls()[&version.crawl].collections.len();
             // No step reads the line of a forgotten version.
             if count == 0 {
                 continue;
             }
-            self.lines.entry(of.crawl).or_insert_with(|| vec![of; count])[of.collection as usize] = line;
+            self.lines.entry(version.crawl).or_insert_with(|| vec![version; count])[version.collection as usize] = line;
         }
     }
 
     /// Stores for each collection of the newest crawl if it leads, and its lag.
     fn note_lags(&mut self, number: u32) {
-        let none = Vec::new();
-        let past = |(number, crawl)| PastCrawl { crawl, lines: self.lines.get(number).unwrap_or(&none) };
-        let newest: Vec<PastCrawl<'_>> = self.history.crawls().iter().rev().take(VERSIONS as usize).map(past).collect();
-        let (lags, leads) = lags(newest[0], &newest[1..]);
+        let no_lines = Vec::new();
+        let past_crawl = |(number, crawl)| PastCrawl { crawl, lines: self.lines.get(number).unwrap_or(&no_lines) };
+        let newest: Vec<PastCrawl<'_>> =
+            self.history.crawls().iter().rev().take(VERSIONS as usize).map(past_crawl).collect();
+        let (lags, leaders) = lags(newest[0], &newest[1..]);
         let crawl = self.history.notes(number);
-        for ((collection, lag), leads) in crawl.collections.iter_mut().zip(lags).zip(leads) {
+        for ((collection, lag), is_leader) in crawl.collections.iter_mut().zip(lags).zip(leaders) {
             // A collection whose pages were not fetched appears to be behind only for that reason.
             let is_known = 2 * collection.looked_at > collection.size;
-            (collection.lag, collection.leads) = (lag.filter(|_| is_known), leads);
+            (collection.lag, collection.leads) = (lag.filter(|_| is_known), is_leader);
         }
     }
 
     /// Counts the pages that the crawl has of each missing collection.
-    fn standing(&self, facts: &[Fact], run: &FinishedRun) -> Result<BTreeMap<Version, u32>> {
-        let mut wanted: Vec<(DocId, Version)> = Vec::new();
+    fn count_standing(&self, facts: &[Fact], run: &FinishedRun) -> Result<BTreeMap<Version, u32>> {
+        let mut candidates: Vec<(DocId, Version)> = Vec::new();
         for fact in facts {
             if let &Fact::Missing { old, .. } = fact {
                 let pages = self.crawls()[&old.crawl].members_of(old.collection);
-                wanted.extend(pages.iter().map(|page| (page.doc_id, old)));
+                candidates.extend(pages.iter().map(|page| (page.doc_id, old)));
             }
         }
-        wanted.sort_unstable();
-        let mut standing: BTreeMap<Version, u32> = BTreeMap::new();
-        if wanted.is_empty() {
-            return Ok(standing);
+        candidates.sort_unstable();
+        let mut standing_counts: BTreeMap<Version, u32> = BTreeMap::new();
+        if candidates.is_empty() {
+            return Ok(standing_counts);
         }
         scan(run, "pages", &["doc_id"], &mut |part| {
             for doc_id in part.u64("doc_id")? {
-                let start = wanted.partition_point(|row| row.0 < *doc_id);
-                for (_, old) in wanted[start..].iter().take_while(|row| row.0 == *doc_id) {
-                    *standing.entry(*old).or_default() += 1;
+                let start = candidates.partition_point(|row| row.0 < *doc_id);
+                for (_, old) in candidates[start..].iter().take_while(|row| row.0 == *doc_id) {
+                    *standing_counts.entry(*old).or_default() += 1;
                 }
             }
             Ok(())
         })?;
-        Ok(standing)
+        Ok(standing_counts)
     }
 
     fn change_list(
         &self,
         fact: Fact,
         number: u32,
-        (standing, kept): (&BTreeMap<Version, u32>, &BTreeMap<u32, kept::CommonCollectionPages>),
+        (standing_counts, kept_copies): (&BTreeMap<Version, u32>, &BTreeMap<u32, kept::CommonCollectionPages>),
     ) -> Option<MirrorChange> {
-        let drifted = |old: Version, new: Version| match kept.get(&new.collection).filter(|_| new.crawl == number) {
-            Some(pages) => pages.have_drifted(MIN_COMMON_FRACTION),
-            None => has_drifted(self.collection(old), self.collection(new), MIN_COMMON_FRACTION),
-        };
-        let behind = |of: &Collection| of.lag.map(|lag| lag.crawls);
-        let seen = |old: Option<Version>, new: Option<Version>| {
+        let has_drifted =
+            |old: Version, new: Version| match kept_copies.get(&new.collection).filter(|_| new.crawl == number) {
+                Some(pages) => pages.have_drifted(MIN_COMMON_FRACTION),
+                None => has_drifted(self.collection(old), self.collection(new), MIN_COMMON_FRACTION),
+            };
+        let crawls_behind = |of: &Collection| of.lag.map(|lag| lag.crawls);
+        let facts_of = |old: Option<Version>, new: Option<Version>| {
             let (old_one, new_one) = (old.map(|old| self.collection(old)), new.map(|new| self.collection(new)));
             CollectionFacts {
                 sizes: (old_one.map_or(0, |one| one.size), new_one.map_or(0, |one| one.size)),
                 kept: old_one.is_some_and(|one| one.keep),
                 stays: old_one.zip(new_one).is_some_and(|(old, new)| old.prefix == new.prefix),
-                standing: old.and_then(|old| standing.get(&old)).copied().unwrap_or(0),
-                drifted: old.zip(new).is_some_and(|(old, new)| drifted(old, new)),
-                behind: (old_one.and_then(behind), new_one.and_then(behind)),
+                standing: old.and_then(|old| standing_counts.get(&old)).copied().unwrap_or(0),
+                drifted: old.zip(new).is_some_and(|(old, new)| has_drifted(old, new)),
+                behind: (old_one.and_then(crawls_behind), new_one.and_then(crawls_behind)),
             }
         };
-        let (fate, old, new, seen) = fate(fact, number, seen)?;
-        let shared = match fact {
-            Fact::Lives { shared, .. } | Fact::Split { shared, .. } | Fact::Joined { shared, .. } => shared,
-            _ => seen.standing,
+        let (fate, old, new, facts_seen) = fate(fact, number, facts_of)?;
+        let n_shared = match fact {
+            Fact::Lives { shared: n_shared, .. }
+            | Fact::Split { shared: n_shared, .. }
+            | Fact::Joined { shared: n_shared, .. } => n_shared,
+            _ => facts_seen.standing,
         };
         let pages = |version: Version| self.crawls()[&version.crawl].members_of(version.collection);
-        let (same_text, changed) = match (old, new) {
+        let (n_same_texts, n_changed) = match (old, new) {
             (Some(old), Some(new)) if fate == Fate::Moved => (equal_texts(pages(old), pages(new)), 0),
-            (Some(old), Some(new)) => compared(pages(old), pages(new)),
+            (Some(old), Some(new)) => compare_members(pages(old), pages(new)),
             _ => (0, 0),
         };
         let line = self.line(match fact {
             Fact::Joined { old, .. } => old,
             _ => new.or(old).expect("a fact of a crawl has a version"),
         });
-        Some(MirrorChange { fate, old, new, seen, shared, same_text, changed, line })
+        Some(MirrorChange {
+            fate,
+            old,
+            new,
+            seen: facts_seen,
+            shared: n_shared,
+            same_text: n_same_texts,
+            changed: n_changed,
+            line,
+        })
     }
 
     /// Copies the observations of each collection to its current version, and adds those of ended
@@ -344,41 +357,41 @@ impl Chronicle {
         let place = |crawl: u32| crawls.binary_search(&crawl).expect("it is a crawl of the history");
         for change_list in change_list {
             let Some(old) = change_list.old else { continue };
-            let before = self.collection(old).clone();
-            let apart = (place(number) - place(old.crawl)) as u32;
-            let is_mirror = before.resemblance.is_some();
+            let previous = self.collection(old).clone();
+            let distance = (place(number) - place(old.crawl)) as u32;
+            let is_mirror = previous.resemblance.is_some();
             // The collection ended: no collection continues it, or one that continues another
             // collection.
             let Some(new) = change_list.new.filter(|_| change_list.fate != Fate::Joined) else {
-                if is_mirror && apart == 1 {
-                    self.book((number, before.kind), &before, 1);
+                if is_mirror && distance == 1 {
+                    self.book((number, previous.kind), &previous, 1);
                 }
                 continue;
             };
             if change_list.fate == Fate::Split {
                 continue;
             }
-            if is_mirror && apart > 1 {
+            if is_mirror && distance > 1 {
                 // The mirror is back. Its intervals are counted with its own version again, not
                 // with its kind.
-                self.book((number, before.kind), &before, -1);
+                self.book((number, previous.kind), &previous, -1);
             }
-            let ended = u32::from(apart > 1 || change_list.fate.is_end());
-            let one = &mut self.history.notes(number).collections[new.collection as usize];
-            let has_old_captures = 0 < one.fetched && one.fetched <= before.fetched;
-            if has_old_captures && one.unseen == 0 && interval > 0 {
-                one.unseen = before.unseen + apart;
+            let ended_lives = u32::from(distance > 1 || change_list.fate.is_end());
+            let note = &mut self.history.notes(number).collections[new.collection as usize];
+            let has_old_captures = 0 < note.fetched && note.fetched <= previous.fetched;
+            if has_old_captures && note.unseen == 0 && interval > 0 {
+                note.unseen = previous.unseen + distance;
             }
             // A collection that was not fetched is not known to be alive. Once it is fetched, it
             // has lived in all crawls between.
-            let seen = if one.unseen > 0 { (0, 0) } else { (before.unseen + apart, ended) };
-            one.seen = (before.seen.0 + seen.0, before.seen.1 + seen.1);
-            one.visits = before.visits;
+            let gap = if note.unseen > 0 { (0, 0) } else { (previous.unseen + distance, ended_lives) };
+            note.seen = (previous.seen.0 + gap.0, previous.seen.1 + gap.1);
+            note.visits = previous.visits;
             let pages = change_list.same_text + change_list.changed;
-            if change_list.fate != Fate::Moved && pages > 0 && one.unseen == 0 && interval > 0 {
-                let changed = f64::from(change_list.changed) > CHANGED_FRACTION * f64::from(pages);
-                let visit = Visits { interval, visits: 1, changed: u64::from(changed) };
-                visits::add(&mut one.visits, number, visit, INTERVALS);
+            if change_list.fate != Fate::Moved && pages > 0 && note.unseen == 0 && interval > 0 {
+                let is_changed = f64::from(change_list.changed) > CHANGED_FRACTION * f64::from(pages);
+                let visit = Visits { interval, visits: 1, changed: u64::from(is_changed) };
+                visits::add(&mut note.visits, number, visit, INTERVALS);
             }
         }
     }
@@ -388,40 +401,40 @@ impl Chronicle {
     /// Adds the intervals and ends of a mirror to the totals of its kind, `times` times; -1
     /// subtracts them. The entry belongs to the crawl that revealed the end, so it disappears if
     /// that crawl is retracted.
-    fn book(&mut self, at: (u32, HostRelation), one: &Collection, times: i64) {
-        let sum = self.ended.entry(at).or_default();
-        sum.0 += times * i64::from(one.seen.0 + one.unseen + 1);
-        sum.1 += times * i64::from(one.seen.1 + 1);
+    fn book(&mut self, key: (u32, HostRelation), collection: &Collection, times: i64) {
+        let sum = self.ended_mirrors.entry(key).or_default();
+        sum.0 += times * i64::from(collection.seen.0 + collection.unseen + 1);
+        sum.1 += times * i64::from(collection.seen.1 + 1);
     }
 }
 
 /// True if a collection has drifted: the fraction of its texts that the leading collection has, or
-/// had in a kept crawl, was at least `least` and is now below it. For a collection that never
+/// had in a kept crawl, was at least `threshold` and is now below it. For a collection that never
 /// shared texts, for example because its name is on each page, the resemblance to the kept pages is
-/// compared with `least` in the same way.
-fn has_drifted(old: &Collection, new: &Collection, least: f64) -> bool {
+/// compared with `threshold` in the same way.
+fn has_drifted(old: &Collection, new: &Collection, threshold: f64) -> bool {
     if 2 * new.looked_at <= new.size {
         return false;
     }
-    let copied = |of: &Collection| of.lag.map_or(0.0, |lag| f64::from(lag.shared) / f64::from(lag.texts)) >= least;
-    let alike = |of: &Collection| of.resemblance.is_none_or(|parts| f64::from(parts) >= least * MILLION as f64);
-    match (copied(old), copied(new)) {
+    let is_copy = |of: &Collection| of.lag.map_or(0.0, |lag| f64::from(lag.shared) / f64::from(lag.texts)) >= threshold;
+    let is_alike = |of: &Collection| of.resemblance.is_none_or(|parts| f64::from(parts) >= threshold * MILLION as f64);
+    match (is_copy(old), is_copy(new)) {
         (_, true) => false,
         (true, false) => true,
-        (false, false) => alike(old) && !alike(new),
+        (false, false) => is_alike(old) && !is_alike(new),
     }
 }
 
 /// Counts the pages that both versions have: those with equal text and those with another text.
 /// Both lists ascend by page.
-fn compared(old: &[CollectionMember], new: &[CollectionMember]) -> (u32, u32) {
-    let (mut same, mut changed) = (0, 0);
+fn compare_members(old: &[CollectionMember], new: &[CollectionMember]) -> (u32, u32) {
+    let (mut n_same, mut n_changed) = (0, 0);
     for page in new {
-        if let Ok(at) = old.binary_search_by_key(&page.doc_id, |page| page.doc_id) {
-            *(if old[at].text == page.text { &mut same } else { &mut changed }) += 1;
+        if let Ok(row) = old.binary_search_by_key(&page.doc_id, |page| page.doc_id) {
+            *(if old[row].text == page.text { &mut n_same } else { &mut n_changed }) += 1;
         }
     }
-    (same, changed)
+    (n_same, n_changed)
 }
 
 /// Counts the distinct texts that both lists have.
@@ -437,31 +450,37 @@ mod tests {
 
     #[test]
     fn diverging_mirror_has_drifted_once_and_lagging_mirror_has_not() {
-        let of = |shared, resemblance| Collection {
-            lag: Some(Lag { crawls: 2, shared, texts: 10 }),
+        let collection_with = |n_shared, resemblance| Collection {
+            lag: Some(Lag { crawls: 2, shared: n_shared, texts: 10 }),
             resemblance: Some(resemblance),
             size: 10,
             looked_at: 10,
             ..Collection::default()
         };
         // An old version, which hardly resembles the new one.
-        assert!(!has_drifted(&of(10, 900_000), &of(10, 300_000), 0.5));
-        assert!(has_drifted(&of(6, 900_000), &of(2, 800_000), 0.5));
-        assert!(!has_drifted(&of(2, 900_000), &of(1, 800_000), 0.5));
+        assert!(!has_drifted(&collection_with(10, 900_000), &collection_with(10, 300_000), 0.5));
+        assert!(has_drifted(&collection_with(6, 900_000), &collection_with(2, 800_000), 0.5));
+        assert!(!has_drifted(&collection_with(2, 900_000), &collection_with(1, 800_000), 0.5));
         // A collection that was not fetched has not drifted.
-        assert!(!has_drifted(&of(6, 900_000), &Collection { looked_at: 5, ..of(2, 800_000) }, 0.5));
+        assert!(!has_drifted(
+            &collection_with(6, 900_000),
+            &Collection { looked_at: 5, ..collection_with(2, 800_000) },
+            0.5
+        ));
         // Its name is on each page.
-        assert!(has_drifted(&of(0, 900_000), &of(0, 400_000), 0.5));
-        assert!(!has_drifted(&of(0, 400_000), &of(0, 300_000), 0.5));
+        assert!(has_drifted(&collection_with(0, 900_000), &collection_with(0, 400_000), 0.5));
+        assert!(!has_drifted(&collection_with(0, 400_000), &collection_with(0, 300_000), 0.5));
     }
 
     #[test]
     fn rejects_history_of_a_build_that_retains_other_crawls() {
         let (settings, results) = (Recrawl::default(), BTreeMap::from([(0, "a".to_string())]));
-        let saved = SavedComparison { patience: PATIENCE, versions: VERSIONS, results, ..SavedComparison::default() };
-        assert!(Chronicle::restore("h", saved.clone(), "a", &settings).is_ok());
-        for other in [SavedComparison { patience: 3, ..saved.clone() }, SavedComparison { versions: 2, ..saved }] {
-            let error = Chronicle::restore("h", other, "a", &settings).err().unwrap();
+        let history = SavedComparison { patience: PATIENCE, versions: VERSIONS, results, ..SavedComparison::default() };
+        assert!(Chronicle::restore("h", history.clone(), "a", &settings).is_ok());
+        for other_history in
+            [SavedComparison { patience: 3, ..history.clone() }, SavedComparison { versions: 2, ..history }]
+        {
+            let error = Chronicle::restore("h", other_history, "a", &settings).err().unwrap();
             assert!(error.exit_code() == 2 && error.to_string().contains("this build has 2 and 4"), "{error}");
         }
     }

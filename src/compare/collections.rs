@@ -92,8 +92,8 @@ pub struct CrawlCollections {
 
 impl CrawlCollections {
     /// Returns a copy of the crawl with the pages of the wanted collections only.
-    pub(super) fn only(&self, wanted: impl Fn(u32) -> bool) -> CrawlCollections {
-        let members = self.members.iter().copied().filter(|member| wanted(member.collection)).collect();
+    pub(super) fn only(&self, is_included: impl Fn(u32) -> bool) -> CrawlCollections {
+        let members = self.members.iter().copied().filter(|member| is_included(member.collection)).collect();
         CrawlCollections { time: self.time, forgotten: self.forgotten, collections: self.collections.clone(), members }
     }
 
@@ -136,8 +136,8 @@ pub fn crawl(run: &FinishedRun) -> Result<CrawlCollections> {
     let mut members = Vec::new();
     scan(run, "members", &["collection", "doc_id"], &mut |part| {
         for (collection, &doc_id) in part.u64("collection")?.iter().zip(part.u64("doc_id")?) {
-            if let Ok(at) = ids.binary_search(collection) {
-                members.push(CollectionMember { collection: at as u32, doc_id, text: 0, place: 0 });
+            if let Ok(number) = ids.binary_search(collection) {
+                members.push(CollectionMember { collection: number as u32, doc_id, text: 0, place: 0 });
             }
         }
         Ok(())
@@ -152,12 +152,12 @@ pub fn crawl(run: &FinishedRun) -> Result<CrawlCollections> {
         for (row, doc_id) in part.u64("doc_id")?.iter().enumerate() {
             let day = days.entry(times[row].div_euclid(DAY)).or_default();
             (day.pages, day.newest) = (day.pages + 1, day.newest.max(times[row]));
-            if let Ok(at) = members.binary_search_by_key(doc_id, |member| member.doc_id) {
-                let collection = &mut collections[members[at].collection as usize];
+            if let Ok(number) = members.binary_search_by_key(doc_id, |member| member.doc_id) {
+                let collection = &mut collections[members[number].collection as usize];
                 collection.fetched = collection.fetched.max(times[row]);
                 let prefix = &collection.prefix;
                 let place = urls[row].strip_prefix(prefix.as_str()).unwrap_or(&urls[row]);
-                (members[at].text, members[at].place) = (texts[row], xxh3_64(place.as_bytes()));
+                (members[number].text, members[number].place) = (texts[row], xxh3_64(place.as_bytes()));
             }
         }
         Ok(())
@@ -168,23 +168,23 @@ pub fn crawl(run: &FinishedRun) -> Result<CrawlCollections> {
     }
 
     // Sums are in whole millionths, so that they do not depend on the order of rows.
-    let mut alike = vec![0u64; collections.len()];
+    let mut similarities = vec![0u64; collections.len()];
     scan(run, "avoid", &["doc_id", "resemblance"], &mut |part| {
         for (doc_id, resemblance) in part.u64("doc_id")?.iter().zip(part.f64("resemblance")?) {
-            if let Ok(at) = members.binary_search_by_key(doc_id, |member| member.doc_id) {
-                let of = members[at].collection as usize;
-                collections[of].skipped += 1;
-                alike[of] += (resemblance * MILLION as f64).round() as u64;
+            if let Ok(number) = members.binary_search_by_key(doc_id, |member| member.doc_id) {
+                let collection = members[number].collection as usize;
+                collections[collection].skipped += 1;
+                similarities[collection] += (resemblance * MILLION as f64).round() as u64;
             }
         }
         Ok(())
     })?;
-    for (collection, alike) in collections.iter_mut().zip(alike) {
-        let mean = alike / u64::from(collection.size.max(1));
+    for (collection, similarity) in collections.iter_mut().zip(similarities) {
+        let mean = similarity / u64::from(collection.size.max(1));
         collection.resemblance = (!collection.keep).then_some(mean as u32);
     }
     members.sort_unstable();
-    Ok(CrawlCollections { time: made(&days), forgotten: 0, collections, members })
+    Ok(CrawlCollections { time: crawl_time(&days), forgotten: 0, collections, members })
 }
 
 /// Pages fetched on one day.
@@ -197,14 +197,14 @@ struct Day {
 
 /// Returns the time of a crawl: the newest time of the last day such that at least a thousandth of
 /// the pages were fetched on or after it. So a few pages with a date in the future have no effect.
-fn made(days: &BTreeMap<i64, Day>) -> i64 {
-    let least = days.values().map(|day| day.pages).sum::<u64>().div_ceil(1000);
-    let mut since = 0;
-    let reached = days.values().rev().find(|day| {
-        since += day.pages;
-        since >= least
+fn crawl_time(days: &BTreeMap<i64, Day>) -> i64 {
+    let min_pages = days.values().map(|day| day.pages).sum::<u64>().div_ceil(1000);
+    let mut n_newer = 0;
+    let reached_day = days.values().rev().find(|day| {
+        n_newer += day.pages;
+        n_newer >= min_pages
     });
-    reached.map_or(0, |day| day.newest)
+    reached_day.map_or(0, |day| day.newest)
 }
 
 /// Reads the collections of a result, ascending by id, with the relation of each host to the host
@@ -213,12 +213,12 @@ fn collections(run: &FinishedRun) -> Result<Vec<Collection>> {
     let mut collections = Vec::new();
     let columns = ["similar_cluster", "collection", "host", "root_url", "prefix", "keep"];
     scan(run, "collections", &columns, &mut |part| {
-        let (clusters, ids, keeps) = (part.u64("similar_cluster")?, part.u64("collection")?, part.bool("keep")?);
+        let (clusters, ids, keep_flags) = (part.u64("similar_cluster")?, part.u64("collection")?, part.bool("keep")?);
         let (hosts, roots, prefixes) = (part.text("host")?, part.text("root_url")?, part.text("prefix")?);
         collections.extend((0..part.rows()).map(|row| Collection {
             id: ids[row],
             similar_cluster: clusters[row],
-            keep: keeps[row],
+            keep: keep_flags[row],
             host: hosts[row].to_string(),
             prefix: prefixes[row].to_string(),
             root_url: roots[row].to_string(),
@@ -236,13 +236,13 @@ fn collections(run: &FinishedRun) -> Result<Vec<Collection>> {
         }
         Ok(())
     })?;
-    let kept = collections.iter().filter(|one| one.keep).map(|one| (one.similar_cluster, one.host.clone()));
-    let kept: BTreeMap<DocId, String> = kept.collect();
-    for one in collections.iter_mut() {
-        let Some(keep) = kept.get(&one.similar_cluster) else { continue };
-        let pair = (one.host.clone(), keep.clone());
-        let turned = (keep.clone(), one.host.clone());
-        one.kind = kinds.get(&pair).or_else(|| kinds.get(&turned)).copied().unwrap_or_default();
+    let kept_hosts = collections.iter().filter(|one| one.keep).map(|one| (one.similar_cluster, one.host.clone()));
+    let kept_hosts: BTreeMap<DocId, String> = kept_hosts.collect();
+    for collection in collections.iter_mut() {
+        let Some(keep) = kept_hosts.get(&collection.similar_cluster) else { continue };
+        let pair = (collection.host.clone(), keep.clone());
+        let relation = (keep.clone(), collection.host.clone());
+        collection.kind = kinds.get(&pair).or_else(|| kinds.get(&relation)).copied().unwrap_or_default();
     }
     Ok(collections)
 }
@@ -257,11 +257,11 @@ mod tests {
 
     #[test]
     fn crawl_date_is_the_first_permille_and_ignores_a_few_future_dates() {
-        assert_eq!(made(&days(&[])), 0);
-        assert_eq!(made(&days(&[(5, 1)])), 5 * DAY + 7);
-        assert_eq!(made(&days(&[(5, 900), (6, 98), (47_000, 1)])), 47_000 * DAY + 7);
-        assert_eq!(made(&days(&[(5, 1900), (6, 99), (47_000, 1)])), 6 * DAY + 7);
+        assert_eq!(crawl_time(&days(&[])), 0);
+        assert_eq!(crawl_time(&days(&[(5, 1)])), 5 * DAY + 7);
+        assert_eq!(crawl_time(&days(&[(5, 900), (6, 98), (47_000, 1)])), 47_000 * DAY + 7);
+        assert_eq!(crawl_time(&days(&[(5, 1900), (6, 99), (47_000, 1)])), 6 * DAY + 7);
         // A segment of a hundred pages that was fetched again is not negligible.
-        assert_eq!(made(&days(&[(5, 99_000), (6, 1_000)])), 6 * DAY + 7);
+        assert_eq!(crawl_time(&days(&[(5, 99_000), (6, 1_000)])), 6 * DAY + 7);
     }
 }

@@ -38,24 +38,26 @@ const LISTS: [&str; 6] =
 /// Holds the lists in memory, and for one list at a time its old and new text and 8 bytes for each
 /// of its lines.
 pub(super) fn write(
-    of: &ComparableResults,
-    standing: Option<&AvoidListInForce>,
+    results: &ComparableResults,
+    avoid_list: Option<&AvoidListInForce>,
     rules: &[RuleRow],
     writer: &mut ResultWriter,
 ) -> Result<Vec<(String, [u64; 2])>> {
-    let stood = of.stood.as_ref().map_or(&[][..], |stood| &stood.entries);
-    let stands = standing.map_or(Ok(StandingEntries::default()), |standing| standing.stands(of))?;
-    let listed = standing::entries(&of.new)?;
-    if of.has_avoid() {
-        let listed: HashSet<(&str, bool)> = listed.iter().map(|entry| (entry.url.as_str(), entry.single)).collect();
-        let is_listed = |entry: &&ListEntry| listed.contains(&(entry.url.as_str(), entry.single));
-        let beside: Vec<ListEntry> = stands.entries.iter().filter(|entry| !is_listed(entry)).cloned().collect();
-        writer.add(ENTRIES_STANDING, stood::entries(stood, &beside))?;
+    let former_entries = results.stood.as_ref().map_or(&[][..], |stood| &stood.entries);
+    let standing_entries = avoid_list.map_or(Ok(StandingEntries::default()), |standing| standing.stands(results))?;
+    let new_entries = standing::entries(&results.new)?;
+    if results.has_avoid() {
+        let new_entries: HashSet<(&str, bool)> =
+            new_entries.iter().map(|entry| (entry.url.as_str(), entry.is_single)).collect();
+        let is_listed = |entry: &&ListEntry| new_entries.contains(&(entry.url.as_str(), entry.is_single));
+        let unlisted_entries: Vec<ListEntry> =
+            standing_entries.entries.iter().filter(|entry| !is_listed(entry)).cloned().collect();
+        writer.add(ENTRIES_STANDING, stood::entries(former_entries, &unlisted_entries))?;
     }
-    let list = in_force::list(of, listed, &stands)?;
+    let list = in_force::list(results, new_entries, &standing_entries)?;
     let mut wide: Vec<WidePrefix> = list.wide().collect();
     wide.sort_unstable();
-    let lines_stood = standing::lines_of(stood);
+    let lines_stood = standing::lines_of(former_entries);
     let mut counts = Vec::new();
     let file = |name: &str, write: TextSource<'_>| -> Result<()> {
         let mut text = String::new();
@@ -66,16 +68,16 @@ pub(super) fn write(
         writer.file(&format!("exports/{name}"), &text)?;
         // Without the crawler's list there is nothing to patch, and other exports are replaced as a
         // whole.
-        if of.list_is_lost || !LISTS.contains(&name) {
+        if results.list_is_lost || !LISTS.contains(&name) {
             return Ok(());
         }
-        let mut was = lines(&of.old, name)?.unwrap_or_default();
+        let mut old_text = lines(&results.old, name)?.unwrap_or_default();
         // The crawler's list also had the lines of the entries that stood next to the older list.
-        was.extend(lines_stood[name].iter().flat_map(|line| [line.as_str(), "\n"]));
-        let [added, removed] = [without(&text, &was), without(&was, &text)];
-        counts.push((name.to_string(), [&added, &removed].map(|text| text.lines().count() as u64)));
-        writer.file(&format!("exports/add-{name}"), &added)?;
-        writer.file(&format!("exports/remove-{name}"), &removed)
+        old_text.extend(lines_stood[name].iter().flat_map(|line| [line.as_str(), "\n"]));
+        let [added_lines, removed_lines] = [lines_without(&text, &old_text), lines_without(&old_text, &text)];
+        counts.push((name.to_string(), [&added_lines, &removed_lines].map(|text| text.lines().count() as u64)));
+        writer.file(&format!("exports/add-{name}"), &added_lines)?;
+        writer.file(&format!("exports/remove-{name}"), &removed_lines)
     };
     write_exports(
         || [Ok(Cow::Borrowed(&list))].into_iter(),
@@ -96,10 +98,10 @@ pub(super) fn lines(run: &FinishedRun, name: &str) -> Result<Option<String>> {
 
 /// Returns the lines of `list` that `others` lacks. Lines that are not entries are left out: the
 /// last line of a Nutch filter, which accepts all remaining URLs, and the head of a YAML list.
-fn without(list: &str, others: &str) -> String {
-    let others: HashSet<u64> = others.lines().map(|line| xxh3_64(line.as_bytes())).collect();
+fn lines_without(list: &str, excluded: &str) -> String {
+    let excluded_hashes: HashSet<u64> = excluded.lines().map(|line| xxh3_64(line.as_bytes())).collect();
     let is_entry = |line: &&str| *line != "+." && !line.starts_with("exclude:");
-    let missing = list.lines().filter(|line| !others.contains(&xxh3_64(line.as_bytes()))).filter(is_entry);
+    let missing = list.lines().filter(|line| !excluded_hashes.contains(&xxh3_64(line.as_bytes()))).filter(is_entry);
     missing.flat_map(|line| [line, "\n"]).collect()
 }
 
@@ -109,8 +111,8 @@ mod tests {
 
     #[test]
     fn lines_missing_in_the_other_text_stay_in_order_without_common_heads_and_ends() {
-        assert_eq!(without("-^b\n-^a\n-^c\n+.\n", "-^a\n"), "-^b\n-^c\n");
-        assert_eq!(without("exclude:\n  - '^x'\n", "exclude: []\n"), "  - '^x'\n");
-        assert_eq!(without("a\n", "a\n"), "");
+        assert_eq!(lines_without("-^b\n-^a\n-^c\n+.\n", "-^a\n"), "-^b\n-^c\n");
+        assert_eq!(lines_without("exclude:\n  - '^x'\n", "exclude: []\n"), "  - '^x'\n");
+        assert_eq!(lines_without("a\n", "a\n"), "");
     }
 }

@@ -97,7 +97,7 @@ pub struct CollectionFacts {
 pub fn fate(
     fact: Fact,
     crawl: u32,
-    seen: impl Fn(Option<Version>, Option<Version>) -> CollectionFacts,
+    facts_of: impl Fn(Option<Version>, Option<Version>) -> CollectionFacts,
 ) -> Option<(Fate, Option<Version>, Option<Version>, CollectionFacts)> {
     let (word, old, new) = match fact {
         Fact::Born { new } => (Fate::Born, None, Some(new)),
@@ -107,31 +107,31 @@ pub fn fate(
             (Fate::Lives, Some(old), Some(new))
         }
         Fact::Lives { new, old, .. } => (Fate::Moved, Some(old), Some(new)),
-        Fact::Missing { old, crawl: of, died } if of == crawl => {
-            (if died { Fate::Died } else { Fate::Missing }, Some(old), None)
+        Fact::Missing { old, crawl: fact_crawl, died: has_died } if fact_crawl == crawl => {
+            (if has_died { Fate::Died } else { Fate::Missing }, Some(old), None)
         }
         Fact::Missing { .. } | Fact::Line { .. } => return None,
     };
     if new.is_some_and(|new| new.crawl != crawl) {
         return None;
     }
-    let seen = seen(old, new);
-    let (before, now) = seen.sizes;
+    let facts = facts_of(old, new);
+    let (old_size, now) = facts.sizes;
     // All files of the collection were renamed, but it did not move.
-    let word = if word == Fate::Moved && seen.stays { Fate::Lives } else { word };
+    let word = if word == Fate::Moved && facts.stays { Fate::Lives } else { word };
     let word = match word {
         // Three in ten, as for a match.
-        Fate::Died | Fate::Missing if 10 * seen.standing >= 3 * before => match seen.kept {
+        Fate::Died | Fate::Missing if 10 * facts.standing >= 3 * old_size => match facts.kept {
             true => Fate::Alone,
             false => Fate::Drifted,
         },
-        Fate::Lives if seen.drifted => Fate::Drifted,
-        Fate::Lives if seen.behind.0.is_some_and(|behind| behind > 0) && seen.behind.1 == Some(0) => Fate::CaughtUp,
-        Fate::Lives if u64::from(now) * 10 > u64::from(before) * 11 => Fate::Grew,
-        Fate::Lives if u64::from(before) * 10 > u64::from(now) * 11 => Fate::Shrank,
+        Fate::Lives if facts.drifted => Fate::Drifted,
+        Fate::Lives if facts.behind.0.is_some_and(|behind| behind > 0) && facts.behind.1 == Some(0) => Fate::CaughtUp,
+        Fate::Lives if u64::from(now) * 10 > u64::from(old_size) * 11 => Fate::Grew,
+        Fate::Lives if u64::from(old_size) * 10 > u64::from(now) * 11 => Fate::Shrank,
         word => word,
     };
-    Some((word, old, new, seen))
+    Some((word, old, new, facts))
 }
 
 #[cfg(test)]
@@ -148,8 +148,8 @@ mod tests {
         assert_eq!(message(lives(MatchEvidence::Pages), sizes(10, 12)), Some(Fate::Grew));
         assert_eq!(message(lives(MatchEvidence::Pages), sizes(12, 10)), Some(Fate::Shrank));
         assert_eq!(message(lives(MatchEvidence::Texts), sizes(12, 10)), Some(Fate::Moved));
-        let behind = CollectionFacts { behind: (Some(2), Some(0)), ..sizes(10, 20) };
-        assert_eq!(message(lives(MatchEvidence::Pages), behind), Some(Fate::CaughtUp));
+        let crawls_behind = CollectionFacts { behind: (Some(2), Some(0)), ..sizes(10, 20) };
+        assert_eq!(message(lives(MatchEvidence::Pages), crawls_behind), Some(Fate::CaughtUp));
         assert_eq!(
             message(lives(MatchEvidence::Pages), CollectionFacts { drifted: true, ..sizes(10, 10) }),
             Some(Fate::Drifted)
@@ -165,11 +165,11 @@ mod tests {
         assert_eq!(message(missing(4, true), sizes(10, 0)), Some(Fate::Died));
         // It is no longer a collection, but its pages exist.
         assert_eq!(message(missing(4, false), CollectionFacts { standing: 3, ..sizes(10, 0) }), Some(Fate::Drifted));
-        let kept = CollectionFacts { standing: 3, kept: true, ..sizes(10, 0) };
-        assert_eq!(message(missing(4, true), kept), Some(Fate::Alone));
+        let kept_facts = CollectionFacts { standing: 3, kept: true, ..sizes(10, 0) };
+        assert_eq!(message(missing(4, true), kept_facts), Some(Fate::Alone));
         assert_eq!(message(missing(5, true), sizes(10, 0)), None);
         assert_eq!(message(Fact::Line { of: new, line: old }, sizes(0, 0)), None);
-        let elsewhen = Version { crawl: 5, ..new };
-        assert_eq!(message(Fact::Born { new: elsewhen }, sizes(0, 0)), None);
+        let other_version = Version { crawl: 5, ..new };
+        assert_eq!(message(Fact::Born { new: other_version }, sizes(0, 0)), None);
     }
 }

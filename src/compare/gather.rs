@@ -40,8 +40,8 @@ pub struct ThreadRows<T>(Vec<Mutex<Partitions<T>>>);
 
 impl<T: Pod> ThreadRows<T> {
     /// Collects the partitions of all threads.
-    pub fn new(of_threads: impl IntoIterator<Item = Partitions<T>>) -> ThreadRows<T> {
-        ThreadRows(of_threads.into_iter().map(Mutex::new).collect())
+    pub fn new(thread_rows: impl IntoIterator<Item = Partitions<T>>) -> ThreadRows<T> {
+        ThreadRows(thread_rows.into_iter().map(Mutex::new).collect())
     }
 
     /// Takes the rows of a bucket, in no particular order.
@@ -49,10 +49,10 @@ impl<T: Pod> ThreadRows<T> {
     /// # Errors
     /// Returns [`Error::Storage`] if the disk fails.
     pub fn take(&self, bucket: usize) -> Result<Vec<T>> {
-        let (mut rows, mut some) = (Vec::new(), Vec::new());
+        let (mut rows, mut partition) = (Vec::new(), Vec::new());
         for buckets in &self.0 {
-            buckets.lock().expect("nothing panics while it holds this").take(bucket, &mut some)?;
-            rows.extend_from_slice(&some);
+            buckets.lock().expect("nothing panics while it holds this").take(bucket, &mut partition)?;
+            rows.extend_from_slice(&partition);
         }
         Ok(rows)
     }
@@ -114,7 +114,7 @@ impl Notes {
 /// Output of the first pass.
 pub struct FirstPass {
     /// Candidates for moves, partitioned by path.
-    pub by_path: ThreadRows<UnmatchedPage>,
+    pub unmatched: ThreadRows<UnmatchedPage>,
     /// Number of buckets of `by_path` and `hashes`.
     pub buckets: usize,
     /// Notes of the candidates.
@@ -125,28 +125,28 @@ pub struct FirstPass {
     /// Sites of both crawls.
     pub sites: Sites,
     /// Number of URLs that both crawls have.
-    pub both: u64,
+    pub n_common: u64,
 }
 
 /// Rows that one thread gathers.
 struct Share {
     number: u32,
-    by_path: Partitions<UnmatchedPage>,
+    unmatched: Partitions<UnmatchedPage>,
     notes: Array<u8>,
     hashes: [Partitions<u64>; 4],
     sites: SiteTally,
-    both: u64,
+    n_common: u64,
 }
 
 impl Share {
     fn new(number: u32, pool: &MemoryPool) -> Share {
         Share {
             number,
-            by_path: Partitions::new(BUCKETS, &pool.part(4)),
+            unmatched: Partitions::new(BUCKETS, &pool.part(4)),
             notes: Array::new(&pool.part(4)),
             hashes: std::array::from_fn(|_| Partitions::new(BUCKETS, &pool.part(8))),
             sites: SiteTally::default(),
-            both: 0,
+            n_common: 0,
         }
     }
 
@@ -172,7 +172,7 @@ impl Share {
             url_bytes: url.len() as u32,
             flags: self.number << UnmatchedPage::FLAGS | flags,
         };
-        self.by_path.push(bucket_of(path, BUCKETS), candidate)
+        self.unmatched.push(bucket_of(path, BUCKETS), candidate)
     }
 }
 
@@ -257,51 +257,51 @@ impl<'t> PageColumns<'t> {
 ///
 /// # Errors
 /// Returns any error of [`webtwin_results::ranges::RangedTable::read`] and of the disk.
-pub(super) fn gather(of: &ComparableResults) -> Result<FirstPass> {
+pub(super) fn gather(results: &ComparableResults) -> Result<FirstPass> {
     let next = AtomicU32::new(0);
-    let share = || Share::new(next.fetch_add(1, Ordering::Relaxed), &of.pool.part(of.workers as u64));
-    let shares = threads::for_each(of.workers, of.ranges.count(), share, |mine, range| {
-        let tables = of.pages(range)?;
+    let share = || Share::new(next.fetch_add(1, Ordering::Relaxed), &results.pool.part(results.workers as u64));
+    let shares = threads::for_each(results.workers, results.ranges.count(), share, |share, range| {
+        let tables = results.pages(range)?;
         let [old, new] = [PageColumns::from_table(&tables[0])?, PageColumns::from_table(&tables[1])?];
         // A page that the crawler skipped has not moved, and is not new when it comes back.
-        let in_force = if of.recrawl.obeys() { of.in_force(range)? } else { avoid::none() };
-        let mut is_avoided = AvoidColumns::from_table(&in_force)?.has();
+        let rows_in_force = if results.recrawl.obeys() { results.in_force(range)? } else { avoid::none() };
+        let mut is_avoided = AvoidColumns::from_table(&rows_in_force)?.has();
         for side in merge(old.doc_ids, new.doc_ids) {
             let (url, is_old, is_new) = match side {
                 MergeSide::Old(i) => (&old.urls[i], true, false),
                 MergeSide::New(j) => (&new.urls[j], false, true),
                 MergeSide::Both(i, _) => (&old.urls[i], true, true),
             };
-            mine.sites.add(split(url).0, is_old, is_new);
+            share.sites.add(split(url).0, is_old, is_new);
             match side {
-                MergeSide::Old(i) if !is_avoided(old.doc_ids[i]) => mine.candidate(&old, i, false)?,
-                MergeSide::New(j) if !is_avoided(new.doc_ids[j]) => mine.candidate(&new, j, true)?,
+                MergeSide::Old(i) if !is_avoided(old.doc_ids[i]) => share.candidate(&old, i, false)?,
+                MergeSide::New(j) if !is_avoided(new.doc_ids[j]) => share.candidate(&new, j, true)?,
                 MergeSide::Old(_) | MergeSide::New(_) => {}
-                MergeSide::Both(..) => mine.both += 1,
+                MergeSide::Both(..) => share.n_common += 1,
             }
         }
         for (number, pages) in [&old, &new].into_iter().enumerate() {
             for row in 0..pages.doc_ids.len() {
                 let PageContent { exact, body, .. } = pages.content(row);
-                for (of, hash) in [(TEXTS, exact), (BODIES, body)].into_iter().filter(|one| one.1 != 0) {
-                    mine.hashes[of + number].push(bucket_of(hash, BUCKETS), hash)?;
+                for (hash_kind, hash) in [(TEXTS, exact), (BODIES, body)].into_iter().filter(|one| one.1 != 0) {
+                    share.hashes[hash_kind + number].push(bucket_of(hash, BUCKETS), hash)?;
                 }
             }
         }
         Ok(())
     })?;
-    let both = shares.iter().map(|share| share.both).sum();
+    let n_common = shares.iter().map(|share| share.n_common).sum();
     // A candidate refers to its note by the number of the thread that wrote the note.
     let mut shares = shares;
     shares.sort_unstable_by_key(|share| share.number);
     let mut hashes: [Vec<Partitions<u64>>; 4] = Default::default();
-    let (mut by_path, mut notes, mut counted) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut unmatched, mut notes, mut tallies) = (Vec::new(), Vec::new(), Vec::new());
     for share in shares {
-        by_path.push(share.by_path);
+        unmatched.push(share.unmatched);
         notes.push(share.notes);
-        counted.push(share.sites);
+        tallies.push(share.sites);
         hashes.iter_mut().zip(share.hashes).for_each(|(all, one)| all.push(one));
     }
-    let (by_path, notes, sites) = (ThreadRows::new(by_path), Notes(notes), Sites::from_tallies(counted));
-    Ok(FirstPass { by_path, buckets: BUCKETS, notes, hashes: hashes.map(ThreadRows::new), sites, both })
+    let (unmatched, notes, sites) = (ThreadRows::new(unmatched), Notes(notes), Sites::from_tallies(tallies));
+    Ok(FirstPass { unmatched, buckets: BUCKETS, notes, hashes: hashes.map(ThreadRows::new), sites, n_common })
 }

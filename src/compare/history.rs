@@ -122,52 +122,53 @@ impl History {
             numbers.push(number);
             numbers.sort_unstable();
         }
-        let wanted = steps(&numbers, self.patience);
-        let stays = |&(earlier, later): &(u32, u32), pair: &CrawlPairFacts| {
-            let spans = (earlier..=later).contains(&number);
-            !spans && wanted.get(&(earlier, later)) == Some(&pair.distance)
+        let pairs_needed = steps(&numbers, self.patience);
+        let is_current = |&(earlier, newer): &(u32, u32), pair: &CrawlPairFacts| {
+            let spans = (earlier..=newer).contains(&number);
+            !spans && pairs_needed.get(&(earlier, newer)) == Some(&pair.distance)
         };
         // All checks precede the first change, so that an error leaves the history intact.
-        let known = |between: &(u32, u32)| self.pairs.get(between).is_some_and(|pair| stays(between, pair));
-        for between in wanted.keys().filter(|between| !known(between)) {
-            for one in [between.0, between.1].into_iter().filter(|&one| one != number) {
-                self.pages_of(one)?;
+        let is_known = |between: &(u32, u32)| self.pairs.get(between).is_some_and(|pair| is_current(between, pair));
+        for pair_key in pairs_needed.keys().filter(|between| !is_known(between)) {
+            for crawl_number in [pair_key.0, pair_key.1].into_iter().filter(|&one| one != number) {
+                self.pages_of(crawl_number)?;
             }
         }
 
         let mut edit = RowEdit::default();
-        let before = match crawl {
+        let previous = match crawl {
             Some(crawl) => {
                 versions(&mut edit, number, &crawl, 1);
                 self.crawls.insert(number, crawl)
             }
             None => self.crawls.remove(&number),
         };
-        before.into_iter().for_each(|crawl| versions(&mut edit, number, &crawl, -1));
-        self.pairs.retain(|between, pair| {
-            let stays = stays(between, pair);
-            if !stays {
-                offers(&mut edit, *between, pair, -1);
+        previous.into_iter().for_each(|crawl| versions(&mut edit, number, &crawl, -1));
+        self.pairs.retain(|pair_key, pair| {
+            let is_current = is_current(pair_key, pair);
+            if !is_current {
+                offers(&mut edit, *pair_key, pair, -1);
             }
-            stays
+            is_current
         });
         // The nearest pair of a crawl comes first. Farther pairs must not match its old collections
         // again, and match its new collections by pages only.
         let mut nearest_first: Vec<(u8, (u32, u32))> =
-            wanted.iter().map(|(&pair, &distance)| (distance, pair)).collect();
+            pairs_needed.iter().map(|(&pair, &distance)| (distance, pair)).collect();
         nearest_first.sort_unstable();
-        for (distance, (earlier, later)) in nearest_first {
-            if self.pairs.contains_key(&(earlier, later)) {
+        for (distance, (earlier, newer)) in nearest_first {
+            if self.pairs.contains_key(&(earlier, newer)) {
                 continue;
             }
-            let nearer = self.pairs.range((earlier, 0)..(earlier, later));
-            let taken: BTreeSet<u32> = nearer.flat_map(|(_, pair)| pair.candidates.iter().map(|one| one.old)).collect();
-            let open = self.crawls[&earlier].only(|old| !taken.contains(&old));
-            let between = (earlier + 1..later).filter_map(|one| self.pairs.get(&(one, later)));
-            let claimed = between.flat_map(|pair| pair.candidates.iter().map(|one| one.new)).collect();
-            let pair = CrawlPairFacts { distance, candidates: candidates(&open, &self.crawls[&later], &claimed) };
-            offers(&mut edit, (earlier, later), &pair, 1);
-            self.pairs.insert((earlier, later), pair);
+            let nearer = self.pairs.range((earlier, 0)..(earlier, newer));
+            let matched_collections: BTreeSet<u32> =
+                nearer.flat_map(|(_, pair)| pair.candidates.iter().map(|one| one.old)).collect();
+            let open = self.crawls[&earlier].only(|old| !matched_collections.contains(&old));
+            let intermediate = (earlier + 1..newer).filter_map(|one| self.pairs.get(&(one, newer)));
+            let claimed = intermediate.flat_map(|pair| pair.candidates.iter().map(|one| one.new)).collect();
+            let pair = CrawlPairFacts { distance, candidates: candidates(&open, &self.crawls[&newer], &claimed) };
+            offers(&mut edit, (earlier, newer), &pair, 1);
+            self.pairs.insert((earlier, newer), pair);
         }
         Ok(self.lifelines.edit(edit))
     }
@@ -188,24 +189,25 @@ impl History {
 /// Returns the pairs of the given ascending numbers that are at most `patience` positions apart,
 /// with their distance.
 fn steps(numbers: &[u32], patience: u8) -> BTreeMap<(u32, u32), u8> {
-    let steps = numbers.iter().enumerate().flat_map(|(at, &earlier)| {
-        (1..=patience).zip(&numbers[at + 1..]).map(move |(distance, &later)| ((earlier, later), distance))
+    let steps = numbers.iter().enumerate().flat_map(|(position, &earlier)| {
+        (1..=patience).zip(&numbers[position + 1..]).map(move |(distance, &later)| ((earlier, later), distance))
     });
     steps.collect()
 }
 
 /// Adds the rows of a crawl's collections to an edit.
-fn versions(edit: &mut RowEdit, crawl: u32, of: &CrawlCollections, times: i32) {
-    let versions = (0..of.forgotten + of.collections.len() as u32).map(|collection| Version { crawl, collection });
+fn versions(edit: &mut RowEdit, crawl: u32, collections: &CrawlCollections, times: i32) {
+    let versions = (0..collections.forgotten + collections.collections.len() as u32)
+        .map(|collection| Version { crawl, collection });
     edit.versions.extend(versions.map(|version| (version, times)));
 }
 
 /// Adds the rows of a pair to an edit: its step and its offers.
-fn offers(edit: &mut RowEdit, (earlier, later): (u32, u32), pair: &CrawlPairFacts, times: i32) {
-    edit.steps.push(((earlier, later, pair.distance), times));
+fn offers(edit: &mut RowEdit, (earlier, newer): (u32, u32), pair: &CrawlPairFacts, times: i32) {
+    edit.steps.push(((earlier, newer, pair.distance), times));
     let row = |candidate: &CollectionMatch| {
         let old = Version { crawl: earlier, collection: candidate.old };
-        ((old, Offer::from_candidate(*candidate, pair.distance, later)), times)
+        ((old, Offer::from_candidate(*candidate, pair.distance, newer)), times)
     };
     edit.offers.extend(pair.candidates.iter().map(row));
 }
@@ -237,9 +239,9 @@ mod tests {
                 .collect();
             members.sort_unstable();
             // Removes collections without pages, which a crawl cannot have.
-            let mut there: Vec<u32> = members.iter().map(|member| member.collection).collect();
-            there.dedup();
-            let collections = there.iter().map(|&collection| Collection {
+            let mut present_collections: Vec<u32> = members.iter().map(|member| member.collection).collect();
+            present_collections.dedup();
+            let collections = present_collections.iter().map(|&collection| Collection {
                 id: u64::from(collection),
                 similar_cluster: u64::from(collection / 3),
                 prefix: (collection / 2).to_string(),
@@ -248,7 +250,7 @@ mod tests {
             });
             let collections = collections.collect();
             for member in &mut members {
-                member.collection = there.binary_search(&member.collection).unwrap() as u32;
+                member.collection = present_collections.binary_search(&member.collection).unwrap() as u32;
             }
             CrawlCollections { time: 0, forgotten: 0, collections, members }
         })

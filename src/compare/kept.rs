@@ -19,16 +19,16 @@ use webtwin_results::scan::scan;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CommonCollectionPages {
     /// Number of such pages.
-    both: u32,
+    n_common: u32,
     /// Number of pages whose simhashes differ in more bits than those of a page that was not
     /// rewritten may.
-    rewritten: u32,
+    n_rewritten: u32,
 }
 
 impl CommonCollectionPages {
-    /// True if the fraction of pages that were not rewritten is below `least`.
-    pub(super) fn have_drifted(self, least: f64) -> bool {
-        f64::from(self.both - self.rewritten) < least * f64::from(self.both)
+    /// True if the fraction of pages that were not rewritten is below `threshold`.
+    pub(super) fn have_drifted(self, threshold: f64) -> bool {
+        f64::from(self.n_common - self.n_rewritten) < threshold * f64::from(self.n_common)
     }
 }
 
@@ -46,14 +46,14 @@ pub(super) fn with_unseen_copies(
     old: &FinishedRun,
     new: &FinishedRun,
 ) -> Result<BTreeMap<u32, CommonCollectionPages>> {
-    let mut found: BTreeMap<u32, CommonCollectionPages> =
-        kept(crawl).into_iter().map(|at| (at, CommonCollectionPages::default())).collect();
+    let mut common_pages: BTreeMap<u32, CommonCollectionPages> =
+        kept_collections(crawl).into_iter().map(|at| (at, CommonCollectionPages::default())).collect();
     let mut pages: BTreeMap<DocId, (u32, Option<u64>)> = BTreeMap::new();
-    for &at in found.keys() {
-        pages.extend(crawl.members_of(at).iter().map(|page| (page.doc_id, (at, None))));
+    for &collection in common_pages.keys() {
+        pages.extend(crawl.members_of(collection).iter().map(|page| (page.doc_id, (collection, None))));
     }
     if pages.is_empty() {
-        return Ok(found);
+        return Ok(common_pages);
     }
     let columns = ["doc_id", "simhash", "has_simhash"];
     scan(old, "pages", &columns, &mut |part| {
@@ -66,28 +66,29 @@ pub(super) fn with_unseen_copies(
     })?;
     scan(new, "pages", &columns, &mut |part| {
         for (doc_id, simhash) in part.u64("doc_id")?.iter().zip(part.u64_where("simhash", "has_simhash")?) {
-            if let Some(&(at, was)) = pages.get(doc_id) {
-                let differ = was.zip(simhash).map_or(0, |(was, is)| (was ^ is).count_ones());
-                let of = found.get_mut(&at).expect("its pages are those of these collections");
-                (of.both, of.rewritten) = (of.both + 1, of.rewritten + u32::from(differ > REWRITTEN_BITS));
+            if let Some(&(collection, old_simhash)) = pages.get(doc_id) {
+                let n_bits = old_simhash.zip(simhash).map_or(0, |(was, is)| (was ^ is).count_ones());
+                let page_counts = common_pages.get_mut(&collection).expect("its pages are those of these collections");
+                (page_counts.n_common, page_counts.n_rewritten) =
+                    (page_counts.n_common + 1, page_counts.n_rewritten + u32::from(n_bits > REWRITTEN_BITS));
             }
         }
         Ok(())
     })?;
-    Ok(found)
+    Ok(common_pages)
 }
 
 /// Returns the indices of the collections that are kept and have copies, all of them unseen.
-fn kept(crawl: &CrawlCollections) -> Vec<u32> {
-    let of = |at: &u32| &crawl.collections[*at as usize];
-    let mut kept = Vec::new();
+fn kept_collections(crawl: &CrawlCollections) -> Vec<u32> {
+    let collection = |at: &u32| &crawl.collections[*at as usize];
+    let mut kept_collections = Vec::new();
     for (_, cluster) in clusters(crawl) {
-        let (keeps, copies): (Vec<u32>, Vec<u32>) = cluster.iter().partition(|at| of(at).keep);
-        if !copies.is_empty() && copies.iter().all(|at| of(at).unseen > 0) {
-            kept.extend(keeps);
+        let (kept_copies, copies): (Vec<u32>, Vec<u32>) = cluster.iter().partition(|at| collection(at).keep);
+        if !copies.is_empty() && copies.iter().all(|at| collection(at).unseen > 0) {
+            kept_collections.extend(kept_copies);
         }
     }
-    kept
+    kept_collections
 }
 
 #[cfg(test)]
@@ -97,22 +98,27 @@ mod tests {
 
     #[test]
     fn only_kept_mirrors_with_unseen_copies_are_compared_with_themselves() {
-        let one = |similar_cluster, keep, unseen| Collection { similar_cluster, keep, unseen, ..Collection::default() };
+        let collection =
+            |similar_cluster, keep, unseen| Collection { similar_cluster, keep, unseen, ..Collection::default() };
         let collections = vec![
-            one(1, true, 0),
-            one(1, false, 2),
-            one(1, false, 1),
-            one(2, true, 0),
-            one(2, false, 0),
-            one(2, false, 1),
-            one(3, true, 0),
+            collection(1, true, 0),
+            collection(1, false, 2),
+            collection(1, false, 1),
+            collection(2, true, 0),
+            collection(2, false, 0),
+            collection(2, false, 1),
+            collection(3, true, 0),
         ];
-        assert_eq!(kept(&CrawlCollections { collections, ..CrawlCollections::default() }), [0]);
+        assert_eq!(kept_collections(&CrawlCollections { collections, ..CrawlCollections::default() }), [0]);
     }
 
     #[test]
     fn less_than_the_share_that_is_not_rewritten_is_a_drift() {
-        let of = |both, rewritten| CommonCollectionPages { both, rewritten }.have_drifted(0.5);
-        assert_eq!([of(10, 5), of(10, 6), of(0, 0), of(1, 1)], [false, true, false, true]);
+        let has_drifted =
+            |both, rewritten| CommonCollectionPages { n_common: both, n_rewritten: rewritten }.have_drifted(0.5);
+        assert_eq!(
+            [has_drifted(10, 5), has_drifted(10, 6), has_drifted(0, 0), has_drifted(1, 1)],
+            [false, true, false, true]
+        );
     }
 }

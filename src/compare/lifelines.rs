@@ -105,12 +105,12 @@ enum FollowedFact {
 }
 
 /// Returns the key of rows about a whole crawl.
-fn of_crawl(crawl: u32) -> Version {
+fn crawl_key(crawl: u32) -> Version {
     Version { crawl, collection: 0 }
 }
 
 /// Applies a rule to each row. The rule returns at most one row.
-fn each<'scope>(rows: Rows<'scope, u32>, rule: impl FnMut(Row) -> Option<Row> + 'static) -> Rows<'scope, u32> {
+fn map_rows<'scope>(rows: Rows<'scope, u32>, rule: impl FnMut(Row) -> Option<Row> + 'static) -> Rows<'scope, u32> {
     rows.flat_map(Box::new(rule) as Each)
 }
 
@@ -121,25 +121,25 @@ fn reduced<'scope>(
     rule: impl FnMut(&Version, &mut dyn Iterator<Item = FollowedFact>, &mut dyn FnMut(FollowedFact)) + 'static,
 ) -> Rows<'scope, u32> {
     let mut rule: Reduce = Box::new(rule);
-    rows.reduce(move |version, text, follows| {
-        rule(version, &mut text.iter().map(|(text, _)| **text), &mut |what| follows.push((what, 1)));
+    rows.reduce(move |version, text, output| {
+        rule(version, &mut text.iter().map(|(text, _)| **text), &mut |what| output.push((what, 1)));
     })
 }
 
 /// Applies a rule to each pair of statements about a version, one of each stream.
-fn joined<'scope, T: Timestamp + Lattice>(
+fn join_rows<'scope, T: Timestamp + Lattice>(
     rows: Rows<'scope, T>,
-    others: Rows<'scope, T>,
+    right_rows: Rows<'scope, T>,
     rule: impl FnMut(&Version, &FollowedFact, &FollowedFact) -> Option<Row> + 'static,
 ) -> Rows<'scope, T> {
-    rows.join_core(others.arrange_by_key(), Box::new(rule) as Join)
+    rows.join_core(right_rows.arrange_by_key(), Box::new(rule) as Join)
 }
 
 /// The dataflow, with its own worker in the calling thread.
 pub struct Lifelines {
     worker: Worker,
     rows: InputSession<u32, Row, Times>,
-    done: Handle<u32>,
+    probe: Handle<u32>,
     changes: Rc<RefCell<Vec<(Fact, Times)>>>,
     edits: u32,
 }
@@ -152,71 +152,75 @@ impl Lifelines {
         let mut worker = Worker::new(WorkerConfig::default(), Allocator::Thread(Thread::default()), None);
         let changes = Rc::new(RefCell::new(Vec::new()));
         let message = Rc::clone(&changes);
-        let (rows, done) = worker.dataflow::<u32, _, _>(|scope| {
+        let (rows, probe) = worker.dataflow::<u32, _, _>(|scope| {
             let (rows_in, rows) = scope.new_collection::<Row, Times>();
-            let there = each(rows.clone(), |row| matches!(row.1, FollowedFact::There).then_some(row));
-            let steps = each(rows.clone(), |row| matches!(row.1, FollowedFact::Step { .. }).then_some(row));
-            let offers = each(rows, |row| matches!(row.1, FollowedFact::Offer(_)).then_some(row));
+            let present_rows = map_rows(rows.clone(), |row| matches!(row.1, FollowedFact::There).then_some(row));
+            let steps = map_rows(rows.clone(), |row| matches!(row.1, FollowedFact::Step { .. }).then_some(row));
+            let offers = map_rows(rows, |row| matches!(row.1, FollowedFact::Offer(_)).then_some(row));
 
             // An open version considers only offers of its nearest crawl: a match there closes it
             // for all later ones.
-            let heard = reduced(offers.concat(there.clone()), |_, text, hears| {
+            let best_offers = reduced(offers.concat(present_rows.clone()), |_, text, output| {
                 let mut offers =
                     text.filter_map(|text| if let FollowedFact::Offer(offer) = text { Some(offer) } else { None });
-                let Some(best) = offers.next() else { return hears(FollowedFact::NothingBefore(u8::MAX)) };
-                hears(FollowedFact::NothingBefore(best.distance));
-                hears(FollowedFact::Best(best));
-                let others = offers.take_while(|offer| offer.distance == best.distance);
-                others.for_each(|offer| hears(FollowedFact::Other(offer)));
+                let Some(best) = offers.next() else { return output(FollowedFact::NothingBefore(u8::MAX)) };
+                output(FollowedFact::NothingBefore(best.distance));
+                output(FollowedFact::Best(best));
+                let equal_offers = offers.take_while(|offer| offer.distance == best.distance);
+                equal_offers.for_each(|offer| output(FollowedFact::Other(offer)));
             });
 
-            let bids = each(heard.clone(), |(old, heard)| match heard {
+            let bids = map_rows(best_offers.clone(), |(old, best_offers)| match best_offers {
                 FollowedFact::Best(offer) => Some((offer.new, FollowedFact::Bid(offer.bid(old, true)))),
                 FollowedFact::Other(offer) => Some((offer.new, FollowedFact::Bid(offer.bid(old, false)))),
                 _ => None,
             });
-            let facts = reduced(bids.concat(there), |&new, text, follows| {
+            let facts = reduced(bids.concat(present_rows), |&new, text, output| {
                 let bids = text.filter_map(|text| if let FollowedFact::Bid(bid) = text { Some(bid) } else { None });
-                facts_of(new, bids).into_iter().for_each(|fact| follows(FollowedFact::Fact(fact)));
+                facts_of(new, bids).into_iter().for_each(|fact| output(FollowedFact::Fact(fact)));
             });
 
-            let silent = each(heard, |(old, heard)| match heard {
-                FollowedFact::NothingBefore(until) => Some((of_crawl(old.crawl), FollowedFact::Silent { old, until })),
-                _ => None,
-            });
-            let missing = joined(silent, steps, move |_, silent, step| match (*silent, *step) {
-                (FollowedFact::Silent { old, until }, FollowedFact::Step { later: crawl, distance })
-                    if distance < until =>
-                {
-                    Some((old, FollowedFact::Fact(Fact::Missing { old, crawl, died: distance == patience })))
+            let silent_mirrors = map_rows(best_offers, |(old, answer)| match answer {
+                FollowedFact::NothingBefore(last_crawl) => {
+                    Some((crawl_key(old.crawl), FollowedFact::Silent { old, until: last_crawl }))
                 }
                 _ => None,
             });
+            let missing =
+                join_rows(silent_mirrors, steps, move |_, silent_mirrors, step| match (*silent_mirrors, *step) {
+                    (
+                        FollowedFact::Silent { old, until: last_crawl },
+                        FollowedFact::Step { later: crawl, distance },
+                    ) if distance < last_crawl => {
+                        Some((old, FollowedFact::Fact(Fact::Missing { old, crawl, died: distance == patience })))
+                    }
+                    _ => None,
+                });
 
-            let first = each(facts.clone(), |(new, text)| match text {
+            let first = map_rows(facts.clone(), |(new, text)| match text {
                 FollowedFact::Fact(Fact::Born { .. } | Fact::Split { .. }) => Some((new, FollowedFact::Line(new))),
                 _ => None,
             });
-            let next = each(facts.clone(), |(_, text)| match text {
+            let next = map_rows(facts.clone(), |(_, text)| match text {
                 FollowedFact::Fact(Fact::Lives { new, old, .. }) => Some((old, FollowedFact::Next(new))),
                 _ => None,
             });
             // A version has at most one previous version. So no line reaches it twice, and the
             // iteration needs no `distinct`.
             let lines = first.clone().iterate(|scope, lines| {
-                let continued = joined(lines, next.enter(scope), |_, line, next| match *next {
+                let continued_lines = join_rows(lines, next.enter(scope), |_, line, next| match *next {
                     FollowedFact::Next(new) => Some((new, *line)),
                     _ => None,
                 });
-                first.enter(scope).concat(continued)
+                first.enter(scope).concat(continued_lines)
             });
-            let lines = each(lines, |(of, text)| match text {
-                FollowedFact::Line(line) => Some((of, FollowedFact::Fact(Fact::Line { of, line }))),
+            let lines = map_rows(lines, |(version, text)| match text {
+                FollowedFact::Line(line) => Some((version, FollowedFact::Fact(Fact::Line { of: version, line }))),
                 _ => None,
             });
 
             // The probe reports when an edit has been processed completely.
-            let done = facts
+            let probe_handle = facts
                 .concat(missing)
                 .concat(lines)
                 .inspect_container(move |rows| {
@@ -230,22 +234,22 @@ impl Lifelines {
                 })
                 .probe()
                 .0;
-            (rows_in, done)
+            (rows_in, probe_handle)
         });
-        Lifelines { worker, rows, done, changes, edits: 0 }
+        Lifelines { worker, rows, probe, changes, edits: 0 }
     }
 
     /// Adds and removes rows, and returns the facts that this adds and removes, ascending.
     pub fn edit(&mut self, edit: RowEdit) -> Vec<(Fact, Times)> {
         let versions = edit.versions.into_iter().map(|(version, times)| ((version, FollowedFact::There), times));
         let offers = edit.offers.into_iter().map(|((old, offer), times)| ((old, FollowedFact::Offer(offer)), times));
-        let step = |(crawl, later, distance)| (of_crawl(crawl), FollowedFact::Step { later, distance });
+        let step = |(crawl, later, distance)| (crawl_key(crawl), FollowedFact::Step { later, distance });
         let steps = edit.steps.into_iter().map(|(row, times)| (step(row), times));
         versions.chain(offers).chain(steps).for_each(|(row, times)| self.rows.update(row, times));
         self.edits += 1;
         self.rows.advance_to(self.edits);
         self.rows.flush();
-        while self.done.less_than(&self.edits) {
+        while self.probe.less_than(&self.edits) {
             self.worker.step();
         }
         let mut changes = self.changes.take();

@@ -136,11 +136,11 @@ impl Offer {
 pub fn facts_of(new: Version, bids: impl Iterator<Item = MatchBid>) -> Vec<Fact> {
     let mut facts = Vec::new();
     for bid in bids {
-        let (old, by, shared) = (bid.old, bid.by, bid.shared.0);
+        let (old, is_best, n_shared) = (bid.old, bid.by, bid.shared.0);
         match (facts.is_empty(), bid.is_best) {
-            (true, true) => facts.push(Fact::Lives { new, old, by, shared }),
-            (true, false) => facts.push(Fact::Split { new, old, shared }),
-            (false, true) => facts.push(Fact::Joined { new, old, shared }),
+            (true, true) => facts.push(Fact::Lives { new, old, by: is_best, shared: n_shared }),
+            (true, false) => facts.push(Fact::Split { new, old, shared: n_shared }),
+            (false, true) => facts.push(Fact::Joined { new, old, shared: n_shared }),
             (false, false) => {}
         }
     }
@@ -160,21 +160,23 @@ pub fn lives(crawls: &[(u32, &CrawlCollections)], patience: u8) -> Vec<Fact> {
     let mut facts = Vec::new();
     let mut lines: BTreeMap<Version, Version> = BTreeMap::new();
     let mut open: BTreeSet<Version> = BTreeSet::new();
-    for (at, &(number, crawl)) in crawls.iter().enumerate() {
+    for (index, &(number, crawl)) in crawls.iter().enumerate() {
         let mut bids: BTreeMap<Version, Vec<MatchBid>> = BTreeMap::new();
         let mut claimed = BTreeSet::new();
         // The nearest earlier crawl comes first, because it claims the collections that it matches.
-        for (distance, &(before, older)) in (1..=patience).zip(crawls[..at].iter().rev()) {
-            let is_open = |collection| open.contains(&Version { crawl: before, collection });
+        for (distance, &(older_number, older_crawl)) in (1..=patience).zip(crawls[..index].iter().rev()) {
+            let is_open = |collection| open.contains(&Version { crawl: older_number, collection });
             let mut offers: BTreeMap<Version, Vec<Offer>> = BTreeMap::new();
-            let found = candidates(&older.only(is_open), crawl, &claimed);
+            let matches = candidates(&older_crawl.only(is_open), crawl, &claimed);
             // Farther crawls may match these collections by pages only.
-            claimed.extend(found.iter().map(|candidate| candidate.new));
-            for candidate in found {
-                let old = Version { crawl: before, collection: candidate.old };
+            claimed.extend(matches.iter().map(|candidate| candidate.new));
+            for candidate in matches {
+                let old = Version { crawl: older_number, collection: candidate.old };
                 offers.entry(old).or_default().push(Offer::from_candidate(candidate, distance, number));
             }
-            for old in (0..older.collections.len() as u32).map(|collection| Version { crawl: before, collection }) {
+            for old in
+                (0..older_crawl.collections.len() as u32).map(|collection| Version { crawl: older_number, collection })
+            {
                 if !open.contains(&old) {
                     continue;
                 }
@@ -192,14 +194,14 @@ pub fn lives(crawls: &[(u32, &CrawlCollections)], patience: u8) -> Vec<Fact> {
         for new in (0..crawl.collections.len() as u32).map(|collection| Version { crawl: number, collection }) {
             let mut bids = bids.remove(&new).unwrap_or_default();
             bids.sort_unstable();
-            let found = facts_of(new, bids.into_iter());
-            let line = match found[0] {
+            let new_facts = facts_of(new, bids.into_iter());
+            let line = match new_facts[0] {
                 Fact::Lives { old, .. } => lines[&old],
                 _ => new,
             };
             lines.insert(new, line);
             facts.push(Fact::Line { of: new, line });
-            facts.extend(found);
+            facts.extend(new_facts);
             open.insert(new);
         }
     }

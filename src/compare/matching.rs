@@ -65,55 +65,56 @@ pub struct CollectionMatch {
 /// `claimed` match a crawl between the two and are compared by pages only: they continue a more
 /// recent collection, and are full of the texts of mirrors that died.
 pub fn candidates(old: &CrawlCollections, new: &CrawlCollections, claimed: &BTreeSet<u32>) -> Vec<CollectionMatch> {
-    let mut found = Vec::new();
+    let mut matches = Vec::new();
     let pages = [old, new].map(|crawl| rows(crawl, |_, page| page.doc_id, &[]));
-    found.extend(sharing(MatchEvidence::Pages, &pages[0], &pages[1], usize::MAX));
-    let rest = matched(old, new, &found, claimed);
+    matches.extend(sharing(MatchEvidence::Pages, &pages[0], &pages[1], usize::MAX));
+    let rest = mark_matched(old, new, &matches, claimed);
     let texts = [rows(old, |_, page| page.text, &rest[0]), rows(new, |_, page| page.text, &rest[1])];
     // Collections move together with their family. So places count only between a similar cluster
     // and the cluster that has most of its texts and pages.
-    found.extend(one_to_one(sharing(MatchEvidence::Texts, &texts[0], &texts[1], COMMON)));
+    matches.extend(one_to_one(sharing(MatchEvidence::Texts, &texts[0], &texts[1], COMMON)));
 
-    let cluster_of = |crawl: &CrawlCollections, at: u32| crawl.collections[at as usize].similar_cluster;
-    let of_family = |c: &CollectionMatch| ((cluster_of(old, c.old), cluster_of(new, c.new)), u64::from(c.shared));
-    let successors = most_shared(found.iter().map(of_family).collect());
+    let cluster_in = |crawl: &CrawlCollections, at: u32| crawl.collections[at as usize].similar_cluster;
+    let family_key = |c: &CollectionMatch| ((cluster_in(old, c.old), cluster_in(new, c.new)), u64::from(c.shared));
+    let successors = most_shared(matches.iter().map(family_key).collect());
     let successor = |cluster: DocId| successors.get(&cluster).copied();
-    let rest = matched(old, new, &found, claimed);
-    let places = rows(old, |at, page| (cluster_of(old, at), page.place), &rest[0]).into_iter();
+    let rest = mark_matched(old, new, &matches, claimed);
+    let places = rows(old, |at, page| (cluster_in(old, at), page.place), &rest[0]).into_iter();
     let mut places: Vec<((DocId, u64), u32)> =
         places.filter_map(|((cluster, place), at)| successor(cluster).map(|cluster| ((cluster, place), at))).collect();
     places.sort_unstable();
-    let new_places = rows(new, |at, page| (cluster_of(new, at), page.place), &rest[1]);
-    found.extend(one_to_one(sharing(MatchEvidence::Places, &places, &new_places, COMMON)));
+    let new_places = rows(new, |at, page| (cluster_in(new, at), page.place), &rest[1]);
+    matches.extend(one_to_one(sharing(MatchEvidence::Places, &places, &new_places, COMMON)));
 
-    let rest = matched(old, new, &found, claimed);
-    found.extend(sharing(MatchEvidence::Address, &addresses(old, &rest[0]), &addresses(new, &rest[1]), 1));
+    let rest = mark_matched(old, new, &matches, claimed);
+    matches.extend(sharing(MatchEvidence::Address, &addresses(old, &rest[0]), &addresses(new, &rest[1]), 1));
 
     // The matches by place and address may have added a successor.
-    let successors = most_shared(found.iter().map(of_family).collect());
-    let rest = matched(old, new, &found, claimed);
+    let successors = most_shared(matches.iter().map(family_key).collect());
+    let rest = mark_matched(old, new, &matches, claimed);
     let left = |crawl: &CrawlCollections, side: usize, family: &dyn Fn(DocId) -> Option<DocId>| {
-        let at = (0..crawl.collections.len() as u32).filter(|&at| !rest[side][at as usize]);
-        let there = at.filter(|&at| !crawl.members_of(at).is_empty());
-        let mut left: Vec<(DocId, u32)> = there.filter_map(|at| Some((family(cluster_of(crawl, at))?, at))).collect();
+        let unmatched = (0..crawl.collections.len() as u32).filter(|&at| !rest[side][at as usize]);
+        let with_pages = unmatched.filter(|&at| !crawl.members_of(at).is_empty());
+        let mut left: Vec<(DocId, u32)> =
+            with_pages.filter_map(|at| Some((family(cluster_in(crawl, at))?, at))).collect();
         left.sort_unstable();
         left
     };
-    let (of_old, of_new) = (left(old, 0, &|cluster| successors.get(&cluster).copied()), left(new, 1, &Some));
-    let alone = sharing(MatchEvidence::Family, &of_old, &of_new, 1);
-    found.extend(alone.into_iter().map(|pair| CollectionMatch { shared: 0, ..pair }));
-    found.sort_unstable();
-    found
+    let (old_rest, new_rest) = (left(old, 0, &|cluster| successors.get(&cluster).copied()), left(new, 1, &Some));
+    let family_pairs = sharing(MatchEvidence::Family, &old_rest, &new_rest, 1);
+    matches.extend(family_pairs.into_iter().map(|pair| CollectionMatch { shared: 0, ..pair }));
+    matches.sort_unstable();
+    matches
 }
 
 /// Returns the prefixes that only one collection of a crawl has, ascending. Collections without
-/// pages and those of `without` are left out.
-fn addresses<'a>(crawl: &'a CrawlCollections, without: &[bool]) -> Vec<(&'a str, u32)> {
-    let mut all: Vec<(&str, u32)> =
+/// pages and those of `excluded` are left out.
+fn addresses<'a>(crawl: &'a CrawlCollections, excluded: &[bool]) -> Vec<(&'a str, u32)> {
+    let mut prefixes: Vec<(&str, u32)> =
         (0..).zip(&crawl.collections).map(|(at, collection)| (collection.prefix.as_str(), at)).collect();
-    all.sort_unstable();
-    let alone = all.chunk_by(|x, y| x.0 == y.0).filter(|with| with.len() == 1).map(|with| with[0]);
-    alone.filter(|&(_, at)| !without[at as usize] && !crawl.members_of(at).is_empty()).collect()
+    prefixes.sort_unstable();
+    let unique = prefixes.chunk_by(|x, y| x.0 == y.0).filter(|with| with.len() == 1).map(|with| with[0]);
+    unique.filter(|&(_, at)| !excluded[at as usize] && !crawl.members_of(at).is_empty()).collect()
 }
 
 /// Selects pairs of which no two have a collection in common. Pairs that share most come first;
@@ -144,29 +145,29 @@ fn most_shared(mut rows: Vec<((DocId, DocId), u64)>) -> BTreeMap<DocId, DocId> {
 }
 
 /// Marks the collections of each crawl that are in a pair or claimed.
-fn matched(
+fn mark_matched(
     old: &CrawlCollections,
     new: &CrawlCollections,
-    found: &[CollectionMatch],
+    matches: &[CollectionMatch],
     claimed: &BTreeSet<u32>,
 ) -> [Vec<bool>; 2] {
-    let mut matched = [old, new].map(|crawl| vec![false; crawl.collections.len()]);
-    claimed.iter().for_each(|&new| matched[1][new as usize] = true);
-    for candidate in found {
-        matched[0][candidate.old as usize] = true;
-        matched[1][candidate.new as usize] = true;
+    let mut is_matched = [old, new].map(|crawl| vec![false; crawl.collections.len()]);
+    claimed.iter().for_each(|&new| is_matched[1][new as usize] = true);
+    for candidate in matches {
+        is_matched[0][candidate.old as usize] = true;
+        is_matched[1][candidate.new as usize] = true;
     }
-    matched
+    is_matched
 }
 
 /// Returns the distinct items of each collection, ascending, except those of the collections in
-/// `without`.
+/// `excluded`.
 fn rows<K: Ord>(
     crawl: &CrawlCollections,
     key: impl Fn(u32, &CollectionMember) -> K,
-    without: &[bool],
+    excluded: &[bool],
 ) -> Vec<(K, u32)> {
-    let left = |at: u32| !without.get(at as usize).copied().unwrap_or(false);
+    let left = |at: u32| !excluded.get(at as usize).copied().unwrap_or(false);
     let members = crawl.members.iter().filter(|member| left(member.collection));
     let mut rows: Vec<(K, u32)> = members.map(|member| (key(member.collection, member), member.collection)).collect();
     rows.sort_unstable();
@@ -175,28 +176,32 @@ fn rows<K: Ord>(
 }
 
 /// Returns the pairs of collections that share enough of the items in `old` and `new`, which ascend
-/// and are distinct. Items of more than `common` collections of a crawl are ignored.
+/// and are distinct. Items of more than `min_common` collections of a crawl are ignored.
 fn sharing<K: Ord + Copy>(
-    by: MatchEvidence,
+    evidence: MatchEvidence,
     old: &[(K, u32)],
     new: &[(K, u32)],
-    common: usize,
+    min_common: usize,
 ) -> Vec<CollectionMatch> {
     let distinctive = |rows: &[(K, u32)]| -> Vec<(K, u32)> {
-        rows.chunk_by(|x, y| x.0 == y.0).filter(|with| with.len() <= common).flatten().copied().collect()
+        rows.chunk_by(|x, y| x.0 == y.0).filter(|with| with.len() <= min_common).flatten().copied().collect()
     };
     let (old, new) = (distinctive(old), distinctive(new));
     let mut pairs = Vec::new();
     let mut rest = &new[..];
-    for with in old.chunk_by(|x, y| x.0 == y.0) {
-        rest = &rest[rest.partition_point(|row| row.0 < with[0].0)..];
-        let also = &rest[..rest.partition_point(|row| row.0 == with[0].0)];
-        pairs.extend(with.iter().flat_map(|(_, old)| also.iter().map(move |(_, new)| (*old, *new))));
+    for old_rows in old.chunk_by(|x, y| x.0 == y.0) {
+        rest = &rest[rest.partition_point(|row| row.0 < old_rows[0].0)..];
+        let new_rows = &rest[..rest.partition_point(|row| row.0 == old_rows[0].0)];
+        pairs.extend(old_rows.iter().flat_map(|(_, old)| new_rows.iter().map(move |(_, new)| (*old, *new))));
     }
     pairs.sort_unstable();
     let (sizes_old, sizes_new) = (counts(&old), counts(&new));
-    let candidate =
-        |pair: &[(u32, u32)]| CollectionMatch { old: pair[0].0, new: pair[0].1, by, shared: pair.len() as u32 };
+    let candidate = |pair: &[(u32, u32)]| CollectionMatch {
+        old: pair[0].0,
+        new: pair[0].1,
+        by: evidence,
+        shared: pair.len() as u32,
+    };
     let is_enough = |pair: &CollectionMatch| {
         let smaller = sizes_old[pair.old as usize].min(sizes_new[pair.new as usize]);
         10 * u64::from(pair.shared) >= MIN_SHARED_OF_TEN * u64::from(smaller)
@@ -225,19 +230,19 @@ mod tests {
     /// page.
     type Made<'a> = (DocId, &'a str, &'a [(u64, u64, u64)]);
 
-    fn crawl(of: &[Made<'_>]) -> CrawlCollections {
+    fn crawl(mirrors: &[Made<'_>]) -> CrawlCollections {
         let collection = |&(similar_cluster, prefix, pages): &Made<'_>| Collection {
             similar_cluster,
             prefix: prefix.into(),
             size: pages.len() as u32,
             ..Collection::default()
         };
-        let members = (0u32..).zip(of).flat_map(|(collection, of)| {
-            of.2.iter().map(move |&(doc_id, text, place)| CollectionMember { collection, doc_id, text, place })
+        let members = (0u32..).zip(mirrors).flat_map(|(collection, mirror)| {
+            mirror.2.iter().map(move |&(doc_id, text, place)| CollectionMember { collection, doc_id, text, place })
         });
         let mut members: Vec<CollectionMember> = members.collect();
         members.sort_unstable();
-        CrawlCollections { time: 0, forgotten: 0, collections: of.iter().map(collection).collect(), members }
+        CrawlCollections { time: 0, forgotten: 0, collections: mirrors.iter().map(collection).collect(), members }
     }
 
     fn pairs(old: &CrawlCollections, new: &CrawlCollections) -> Vec<(u32, u32, MatchEvidence, u32)> {
@@ -269,8 +274,8 @@ mod tests {
         let want = [(0, 0, Pages, 3), (1, 1, Texts, 2), (2, 2, Places, 2), (3, 3, Address, 1), (4, 4, Family, 0)];
         assert_eq!(pairs(&old, &new), want);
         // Two in ten are not enough.
-        let fewer = crawl(&[(2, "x", &three[1..])]);
-        assert_eq!(pairs(&old, &fewer), []);
+        let two_texts = crawl(&[(2, "x", &three[1..])]);
+        assert_eq!(pairs(&old, &two_texts), []);
     }
 
     #[test]
@@ -286,19 +291,19 @@ mod tests {
     fn dead_mirror_has_not_joined_another_that_has_all_its_texts() {
         let pages = |from: u64, text: u64| [(from, text, 1), (from + 1, text + 1, 2), (from + 2, text + 2, 3)];
         let (a, b, a_later) = (pages(10, 1), pages(20, 1), pages(10, 5));
-        let both = crawl(&[(1, "a", &a), (1, "b", &b)]);
-        for later in [crawl(&[(1, "a", &a)]), crawl(&[(1, "a", &a_later)])] {
-            let facts = lives(&[(0, &both), (1, &later), (2, &later)], 2);
+        let both_mirrors = crawl(&[(1, "a", &a), (1, "b", &b)]);
+        for later_crawl in [crawl(&[(1, "a", &a)]), crawl(&[(1, "a", &a_later)])] {
+            let facts = lives(&[(0, &both_mirrors), (1, &later_crawl), (2, &later_crawl)], 2);
             let old = Version { crawl: 0, collection: 1 };
-            for (crawl, died) in [(1, false), (2, true)] {
-                assert!(facts.contains(&Fact::Missing { old, crawl, died }), "{facts:?}");
+            for (crawl, has_died) in [(1, false), (2, true)] {
+                assert!(facts.contains(&Fact::Missing { old, crawl, died: has_died }), "{facts:?}");
             }
             assert!(!facts.iter().any(|fact| matches!(fact, Fact::Joined { .. })), "{facts:?}");
         }
         // By pages a collection can join another: two became one while one of them was missing.
-        let one = crawl(&[(1, "a", &[a, b].concat())]);
+        let merged_crawl = crawl(&[(1, "a", &[a, b].concat())]);
         let claimed = BTreeSet::from([0]);
-        assert_eq!(candidates(&crawl(&[(1, "b", &b)]), &one, &claimed).len(), 1);
+        assert_eq!(candidates(&crawl(&[(1, "b", &b)]), &merged_crawl, &claimed).len(), 1);
         assert_eq!(candidates(&crawl(&[(1, "b", &b)]), &crawl(&[(1, "a", &a)]), &claimed), []);
     }
 
@@ -309,16 +314,16 @@ mod tests {
         use MatchEvidence::{Address, Family};
         assert_eq!(pairs(&old, &new), [(0, 0, Address, 1), (1, 1, Address, 1), (2, 2, Family, 0)]);
         // If two remain, the match is ambiguous.
-        let two = crawl(&[(2, "a", &[(11, 11, 11)]), (2, "x", &[(12, 12, 12)]), (2, "y", &[(13, 13, 13)])]);
-        assert_eq!(pairs(&old, &two), [(0, 0, Address, 1)]);
+        let two_renamed = crawl(&[(2, "a", &[(11, 11, 11)]), (2, "x", &[(12, 12, 12)]), (2, "y", &[(13, 13, 13)])]);
+        assert_eq!(pairs(&old, &two_renamed), [(0, 0, Address, 1)]);
     }
 
     #[test]
     fn texts_of_too_many_sites_are_no_evidence() {
         let pages: Vec<[(u64, u64, u64); 1]> = (0..=COMMON as u64).map(|n| [(n, 7, n)]).collect();
-        let of: Vec<Made<'_>> = pages.iter().map(|page| (1, "", &page[..])).collect();
-        assert_eq!(pairs(&crawl(&of), &crawl(&[(1, "x", &[(5000, 7, 1)])])), []);
-        assert_eq!(pairs(&crawl(&of[1..]), &crawl(&[(1, "x", &[(5000, 7, 1)])])).len(), 1);
+        let mirrors: Vec<Made<'_>> = pages.iter().map(|page| (1, "", &page[..])).collect();
+        assert_eq!(pairs(&crawl(&mirrors), &crawl(&[(1, "x", &[(5000, 7, 1)])])), []);
+        assert_eq!(pairs(&crawl(&mirrors[1..]), &crawl(&[(1, "x", &[(5000, 7, 1)])])).len(), 1);
     }
 
     proptest! {

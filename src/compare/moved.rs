@@ -71,11 +71,11 @@ impl UnmatchedPage {
 pub(super) type MovedPair = [UnmatchedPage; 2];
 
 /// Counts evidence for moves of sites among the candidates of some paths. `candidates` has all
-/// candidates of each path. `bare` maps a site to its bare name. Sites with equal bare names are
-/// always compared; other sites only if a path has at most [`COMMON`] candidates on each side.
+/// candidates of each path. `bare_names` maps a site to its bare name. Sites with equal bare names
+/// are always compared; other sites only if a path has at most [`COMMON`] candidates on each side.
 pub(super) fn votes(
     candidates: &mut [UnmatchedPage],
-    bare: &HashKeyMap<u64>,
+    bare_names: &HashKeyMap<u64>,
     votes: &mut HashMap<(SiteId, SiteId), SiteVotes>,
 ) {
     let mut vote = |old: &UnmatchedPage, new: &UnmatchedPage| {
@@ -84,22 +84,22 @@ pub(super) fn votes(
         votes.texts += u64::from(old.same_text(new) || old.bits(new).is_some_and(|bits| bits <= MAX_NEAR_BITS));
     };
     candidates.sort_unstable_by_key(|one| (one.path, one.is_new(), one.doc_id));
-    for of_path in candidates.chunk_by_mut(|x, y| x.path == y.path) {
-        let (old, new) = sides(of_path);
+    for same_path in candidates.chunk_by_mut(|x, y| x.path == y.path) {
+        let (old, new) = sides(same_path);
         if old.len() <= COMMON && new.len() <= COMMON {
             old.iter().for_each(|old| new.iter().for_each(|new| vote(old, new)));
             continue;
         }
         // Sorts by name only for such paths, because looking up names takes longer than comparing
         // paths.
-        of_path.sort_unstable_by_key(|one| (one.is_new(), bare[&one.site], one.doc_id));
-        let (old, new) = sides(of_path);
-        for of_name in old.chunk_by(|x, y| bare[&x.site] == bare[&y.site]) {
-            let name = bare[&of_name[0].site];
-            let from = new.partition_point(|one| bare[&one.site] < name);
-            let others = new[from..].iter().take_while(|one| bare[&one.site] == name);
+        same_path.sort_unstable_by_key(|one| (one.is_new(), bare_names[&one.site], one.doc_id));
+        let (old, new) = sides(same_path);
+        for same_name in old.chunk_by(|x, y| bare_names[&x.site] == bare_names[&y.site]) {
+            let name = bare_names[&same_name[0].site];
+            let start = new.partition_point(|one| bare_names[&one.site] < name);
+            let counterparts = new[start..].iter().take_while(|one| bare_names[&one.site] == name);
             // A bare name has few sites: they differ in scheme, `www.` or port.
-            others.for_each(|new| of_name.iter().for_each(|old| vote(old, new)));
+            counterparts.for_each(|new| same_name.iter().for_each(|old| vote(old, new)));
         }
     }
 }
@@ -110,27 +110,28 @@ pub(super) fn votes(
 /// one host, pages whose simhashes differ in more than `REWRITTEN_BITS` bits are not paired.
 pub(super) fn by_site(
     candidates: &mut [UnmatchedPage],
-    moves: &SiteMoves,
+    site_moves: &SiteMoves,
     pairs: &mut Vec<MovedPair>,
     rest: &mut Vec<UnmatchedPage>,
 ) {
     candidates.sort_unstable_by_key(|one| (one.path, one.is_new(), one.site, one.doc_id));
-    for of_path in candidates.chunk_by(|x, y| x.path == y.path) {
-        let (old, new) = sides(of_path);
-        let mut found: Vec<(usize, usize, usize)> = Vec::new();
+    for same_path in candidates.chunk_by(|x, y| x.path == y.path) {
+        let (old, new) = sides(same_path);
+        let mut matches: Vec<(usize, usize, usize)> = Vec::new();
         for (i, page) in old.iter().enumerate() {
-            for &(rank, to, one_host) in moves.from(page.site) {
+            for &(rank, target, one_host) in site_moves.moves_from(page.site) {
                 // A site has at most one page per path.
-                let Ok(j) = new.binary_search_by_key(&to, |one| one.site) else { continue };
-                let alike = page.same_text(&new[j]) || page.bits(&new[j]).is_none_or(|bits| bits <= REWRITTEN_BITS);
-                if one_host || alike {
-                    found.push((rank, i, j));
+                let Ok(j) = new.binary_search_by_key(&target, |one| one.site) else { continue };
+                let is_similar =
+                    page.same_text(&new[j]) || page.bits(&new[j]).is_none_or(|bits| bits <= REWRITTEN_BITS);
+                if one_host || is_similar {
+                    matches.push((rank, i, j));
                 }
             }
         }
-        found.sort_unstable();
+        matches.sort_unstable();
         let (mut left_old, mut left_new) = (vec![true; old.len()], vec![true; new.len()]);
-        for (_, i, j) in found {
+        for (_, i, j) in matches {
             if left_old[i] && left_new[j] {
                 (left_old[i], left_new[j]) = (false, false);
                 pairs.push([old[i], new[j]]);
@@ -146,18 +147,18 @@ pub(super) fn by_site(
 pub(super) struct SiteMoves(HashKeyMap<Vec<(usize, SiteId, bool)>>);
 
 impl SiteMoves {
-    /// Indexes pairs of sites. `moves` has those with the most evidence first.
-    pub(super) fn from_moves(moves: &[SiteMove]) -> SiteMoves {
-        let mut from: HashKeyMap<Vec<_>> = HashKeyMap::default();
-        for (rank, one) in moves.iter().enumerate() {
-            from.entry(one.from).or_default().push((rank, one.to, one.one_host));
+    /// Indexes pairs of sites. `site_moves` has those with the most evidence first.
+    pub(super) fn from_moves(site_moves: &[SiteMove]) -> SiteMoves {
+        let mut moves_from: HashKeyMap<Vec<_>> = HashKeyMap::default();
+        for (rank, site_move) in site_moves.iter().enumerate() {
+            moves_from.entry(site_move.source).or_default().push((rank, site_move.target, site_move.one_host));
         }
-        SiteMoves(from)
+        SiteMoves(moves_from)
     }
 
     /// Returns the sites that received pages of `site`: the rank and id of each, and whether both
     /// sites have one host.
-    fn from(&self, site: SiteId) -> &[(usize, SiteId, bool)] {
+    fn moves_from(&self, site: SiteId) -> &[(usize, SiteId, bool)] {
         self.0.get(&site).map_or(&[], Vec::as_slice)
     }
 }
@@ -167,12 +168,12 @@ pub(super) fn by_text(candidates: &mut Vec<UnmatchedPage>, pairs: &mut Vec<Moved
     let steps: [fn(&UnmatchedPage) -> u64; 3] = [|one| one.path, |one| one.site, |_| 0];
     candidates.retain(|one| one.exact != 0);
     candidates.sort_unstable_by_key(|one| (one.exact, one.is_new()));
-    let of_texts = candidates.chunk_by(|x, y| x.exact == y.exact);
-    let few = of_texts.filter(|of_text| {
-        let (old, new) = sides(of_text);
+    let groups = candidates.chunk_by(|x, y| x.exact == y.exact);
+    let small_groups = groups.filter(|group| {
+        let (old, new) = sides(group);
         old.len().max(new.len()) <= COMMON
     });
-    *candidates = few.flatten().copied().collect();
+    *candidates = small_groups.flatten().copied().collect();
     for step in steps {
         candidates.sort_unstable_by_key(|one| (one.exact, step(one), one.is_new(), one.doc_id));
         let mut left = Vec::with_capacity(candidates.len());

@@ -22,7 +22,7 @@ pub(super) struct PageMove {
     /// The page.
     pub doc_id: DocId,
     /// The counterpart in the other crawl.
-    pub other: UnmatchedPage,
+    pub counterpart: UnmatchedPage,
     /// Hamming distance of the simhashes plus 1, if both have one; else 0.
     pub bits_and_one: u32,
     /// 1 if the texts are the same, else 0.
@@ -30,12 +30,12 @@ pub(super) struct PageMove {
 }
 
 impl PageMove {
-    fn of(page: &UnmatchedPage, other: &UnmatchedPage) -> PageMove {
+    fn of(page: &UnmatchedPage, counterpart: &UnmatchedPage) -> PageMove {
         PageMove {
             doc_id: page.doc_id,
-            other: *other,
-            bits_and_one: page.bits(other).map_or(0, |bits| bits + 1),
-            same_text: u32::from(page.same_text(other)),
+            counterpart: *counterpart,
+            bits_and_one: page.bits(counterpart).map_or(0, |bits| bits + 1),
+            same_text: u32::from(page.same_text(counterpart)),
         }
     }
 
@@ -76,62 +76,63 @@ impl PageMoves {
 ///
 /// # Cost
 /// Three passes over the candidates. Each thread holds one bucket in memory.
-pub(super) fn find(of: &ComparableResults, gathered: &FirstPass) -> Result<PageMoves> {
-    let count = gathered.buckets;
-    let bare = gathered.sites.bare_names();
-    let votes = threads::for_each(of.workers, count, HashMap::new, |votes, bucket| {
-        let mut candidates = gathered.by_path.take(bucket)?;
-        moved::votes(&mut candidates, &bare, votes);
-        gathered.by_path.put_back(bucket, &candidates)
+pub(super) fn find(results: &ComparableResults, first_pass: &FirstPass) -> Result<PageMoves> {
+    let count = first_pass.buckets;
+    let bare_names = first_pass.sites.bare_names();
+    let votes = threads::for_each(results.workers, count, HashMap::new, |votes, bucket| {
+        let mut candidates = first_pass.unmatched.take(bucket)?;
+        moved::votes(&mut candidates, &bare_names, votes);
+        first_pass.unmatched.put_back(bucket, &candidates)
     })?;
-    let mut all: HashMap<(SiteId, SiteId), SiteVotes> = HashMap::new();
+    let mut site_votes: HashMap<(SiteId, SiteId), SiteVotes> = HashMap::new();
     for (sites, votes) in votes.into_iter().flatten() {
-        let sum = all.entry(sites).or_default();
+        let sum = site_votes.entry(sites).or_default();
         *sum = SiteVotes { paths: sum.paths + votes.paths, texts: sum.texts + votes.texts };
     }
     // Sites are decided before pages: a moved page with another text can only be matched by its
     // site.
-    let ranked = between(&gathered.sites, &all);
-    drop(all);
-    let sites = moved_sites(&gathered.sites, &ranked);
-    let by_source = SiteMoves::from_moves(&ranked);
+    let ranked = between(&first_pass.sites, &site_votes);
+    drop(site_votes);
+    let sites = moved_sites(&first_pass.sites, &ranked);
+    let moves_by_source = SiteMoves::from_moves(&ranked);
 
-    let share = of.pool.part(of.workers as u64 * 8);
-    let two_shares = of.pool.part(of.workers as u64 * 4);
-    let put = |pages: &mut [Partitions<PageMove>; 2], pairs: &[MovedPair]| -> Result<()> {
+    let share = results.pool.part(results.workers as u64 * 8);
+    let two_shares = results.pool.part(results.workers as u64 * 4);
+    let put_moves = |pages: &mut [Partitions<PageMove>; 2], pairs: &[MovedPair]| -> Result<()> {
         for [old, new] in pairs {
-            pages[0].push(of.ranges.range(old.doc_id), PageMove::of(old, new))?;
-            pages[1].push(of.ranges.range(new.doc_id), PageMove::of(new, old))?;
+            pages[0].push(results.ranges.range(old.doc_id), PageMove::of(old, new))?;
+            pages[1].push(results.ranges.range(new.doc_id), PageMove::of(new, old))?;
         }
         Ok(())
     };
-    let pages = || -> [Partitions<PageMove>; 2] { std::array::from_fn(|_| Partitions::new(of.ranges.count(), &share)) };
+    let pages =
+        || -> [Partitions<PageMove>; 2] { std::array::from_fn(|_| Partitions::new(results.ranges.count(), &share)) };
     let outcome = || (pages(), Partitions::new(count, &two_shares));
-    let by_site = threads::for_each(of.workers, count, outcome, |(pages, by_text), bucket| {
+    let outcomes = threads::for_each(results.workers, count, outcome, |(pages, text_rows), bucket| {
         let (mut pairs, mut rest) = (Vec::new(), Vec::new());
-        let mut candidates = gathered.by_path.take(bucket)?;
-        moved::by_site(&mut candidates, &by_source, &mut pairs, &mut rest);
+        let mut candidates = first_pass.unmatched.take(bucket)?;
+        moved::by_site(&mut candidates, &moves_by_source, &mut pairs, &mut rest);
         // The remaining pages are partitioned again by text, because their paths may differ.
-        rest.iter().try_for_each(|&one| by_text.push(bucket_of(one.exact, count), one))?;
-        put(pages, &pairs)
+        rest.iter().try_for_each(|&one| text_rows.push(bucket_of(one.exact, count), one))?;
+        put_moves(pages, &pairs)
     })?;
-    let (begun, by_text): (Vec<_>, Vec<_>) = by_site.into_iter().unzip();
-    let by_text = ThreadRows::new(by_text);
+    let (partitions, text_rows): (Vec<_>, Vec<_>) = outcomes.into_iter().unzip();
+    let text_rows = ThreadRows::new(text_rows);
     // A thread of this pass continues the partitions of a thread of the previous pass, because each
     // set of open partitions takes memory.
-    let begun = Mutex::new(begun);
-    let next = || begun.lock().expect("nothing panics while it holds this").pop();
-    let mut ended = threads::for_each(
-        of.workers,
+    let partitions = Mutex::new(partitions);
+    let next = || partitions.lock().expect("nothing panics while it holds this").pop();
+    let mut finished = threads::for_each(
+        results.workers,
         count,
         || next().unwrap_or_else(pages),
         |pages, bucket| {
             let mut pairs = Vec::new();
-            moved::by_text(&mut by_text.take(bucket)?, &mut pairs);
-            put(pages, &pairs)
+            moved::by_text(&mut text_rows.take(bucket)?, &mut pairs);
+            put_moves(pages, &pairs)
         },
     )?;
-    ended.extend(std::iter::from_fn(next));
-    let (old, new): (Vec<_>, Vec<_>) = ended.into_iter().map(|[old, new]| (old, new)).unzip();
+    finished.extend(std::iter::from_fn(next));
+    let (old, new): (Vec<_>, Vec<_>) = finished.into_iter().map(|[old, new]| (old, new)).unzip();
     Ok(PageMoves { sites, pages: [ThreadRows::new(old), ThreadRows::new(new)] })
 }

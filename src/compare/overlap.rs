@@ -35,8 +35,8 @@ impl CrawlOverlap {
 
     /// Counts the values of two lists, which strictly ascend.
     pub fn between(old: &[u64], new: &[u64]) -> CrawlOverlap {
-        let both = merge(old, new).filter(|side| matches!(side, MergeSide::Both(..))).count() as u64;
-        CrawlOverlap { old: old.len() as u64, new: new.len() as u64, both }
+        let n_common = merge(old, new).filter(|side| matches!(side, MergeSide::Both(..))).count() as u64;
+        CrawlOverlap { old: old.len() as u64, new: new.len() as u64, both: n_common }
     }
 
     /// Adds the counts of disjoint parts of the crawls.
@@ -57,34 +57,34 @@ pub fn distinct(mut values: Vec<u64>) -> Vec<u64> {
 ///
 /// # Errors
 /// Returns any error of the tables and of the disk.
-pub fn overlaps(of: &ComparableResults, gathered: &FirstPass) -> Result<Vec<(&'static str, CrawlOverlap)>> {
-    let url = CrawlOverlap { old: of.pages[0].rows(), new: of.pages[1].rows(), both: gathered.both };
+pub fn overlaps(results: &ComparableResults, first_pass: &FirstPass) -> Result<Vec<(&'static str, CrawlOverlap)>> {
+    let url = CrawlOverlap { old: results.pages[0].rows(), new: results.pages[1].rows(), both: first_pass.n_common };
     let mut hosts: [Vec<u64>; 2] = Default::default();
-    for site in gathered.sites.0.values() {
+    for site in first_pass.sites.0.values() {
         let id = xxhash_rust::xxh3::xxh3_64(host_of(&site.name).as_bytes());
         (0..2).filter(|&side| site.pages[side] > 0).for_each(|side| hosts[side].push(id));
     }
     let [old, new] = hosts;
-    let mut found = vec![("url", url), ("host", CrawlOverlap::of(old, new))];
-    for (unit, at) in [("text", TEXTS), ("body", BODIES)] {
-        let [old, new] = [&gathered.hashes[at], &gathered.hashes[at + 1]];
-        let sums = threads::for_each(of.workers, gathered.buckets, CrawlOverlap::default, |sum, bucket| {
+    let mut overlaps = vec![("url", url), ("host", CrawlOverlap::of(old, new))];
+    for (unit, offset) in [("text", TEXTS), ("body", BODIES)] {
+        let [old, new] = [&first_pass.hashes[offset], &first_pass.hashes[offset + 1]];
+        let sums = threads::for_each(results.workers, first_pass.buckets, CrawlOverlap::default, |sum, bucket| {
             sum.add(CrawlOverlap::of(old.take(bucket)?, new.take(bucket)?));
             Ok(())
         })?;
-        found.push((unit, total(sums)));
+        overlaps.push((unit, total(sums)));
     }
-    if of.comparable.settings {
-        found.extend(chunks(&of.old, &of.new, of.workers)?.map(|overlap| ("chunk", overlap)));
+    if results.comparable.settings {
+        overlaps.extend(chunks(&results.old, &results.new, results.workers)?.map(|overlap| ("chunk", overlap)));
     }
-    found.sort_unstable_by_key(|one| one.0);
-    Ok(found)
+    overlaps.sort_unstable_by_key(|one| one.0);
+    Ok(overlaps)
 }
 
 fn total(sums: Vec<CrawlOverlap>) -> CrawlOverlap {
-    sums.into_iter().fold(CrawlOverlap::default(), |mut all, one| {
-        all.add(one);
-        all
+    sums.into_iter().fold(CrawlOverlap::default(), |mut sum, overlap| {
+        sum.add(overlap);
+        sum
     })
 }
 
@@ -108,16 +108,16 @@ pub fn chunks(old: &FinishedRun, new: &FinishedRun, workers: usize) -> Result<Op
 }
 
 /// Returns `part / whole`, rounded to six decimal places.
-fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { (part as f64 * 1e6 / whole as f64).round() / 1e6 }
+fn share(part: u64, whole_part: u64) -> f64 {
+    if whole_part == 0 { 0.0 } else { (part as f64 * 1e6 / whole_part as f64).round() / 1e6 }
 }
 
 /// Builds the table `crawl_overlap`.
 pub fn table(rows: &[CrawlPair]) -> Table {
     let names = |of: usize| TableColumn::Text(rows.iter().map(|row| matrix::name(row.0[of])).collect());
     let counts = |value: fn(&CrawlOverlap) -> u64| TableColumn::Count(rows.iter().map(|row| value(&row.2)).collect());
-    let shares = |whole: fn(&CrawlOverlap) -> u64| {
-        TableColumn::F64(rows.iter().map(|row| share(row.2.both, whole(&row.2))).collect())
+    let shares = |total_of: fn(&CrawlOverlap) -> u64| {
+        TableColumn::F64(rows.iter().map(|row| share(row.2.both, total_of(&row.2))).collect())
     };
     Table::new([
         ("a", names(0)),

@@ -100,18 +100,18 @@ impl PageContent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ChunkOverlap {
     /// Number of chunks that both texts have.
-    pub shared: u32,
+    pub n_shared: u32,
     /// Number of chunks of each text.
-    pub of: [u32; 2],
+    pub n_chunks: [u32; 2],
 }
 
 impl ChunkOverlap {
     /// Returns the shared chunks as a fraction of the larger text's chunks, in millionths. Two
     /// texts without chunks yield 1,000,000.
     pub fn millionths(&self) -> u64 {
-        match u64::from(self.of[0].max(self.of[1])) {
+        match u64::from(self.n_chunks[0].max(self.n_chunks[1])) {
             0 => 1_000_000,
-            larger => u64::from(self.shared) * 1_000_000 / larger,
+            larger => u64::from(self.n_shared) * 1_000_000 / larger,
         }
     }
 }
@@ -165,9 +165,9 @@ mod tests {
     }
 
     fn message(old: PageContent, new: PageContent, chunks: Option<ChunkOverlap>) -> PageChange {
-        let [there, back] = [[old, new], [new, old]].map(|[a, b]| what(&a, &b, a.bits(&b), chunks));
-        assert_eq!(there, back);
-        there
+        let [forward, backward] = [[old, new], [new, old]].map(|[a, b]| what(&a, &b, a.bits(&b), chunks));
+        assert_eq!(forward, backward);
+        forward
     }
 
     #[test]
@@ -184,9 +184,9 @@ mod tests {
     #[test]
     fn shared_chunks_outweigh_simhashes() {
         let (old, new) = (content(1, 1, 0), content(2, 2, u64::MAX));
-        let shared = |shared| Some(ChunkOverlap { shared, of: [10, 8] });
+        let overlap_of = |shared| Some(ChunkOverlap { n_shared: shared, n_chunks: [10, 8] });
         assert_eq!(
-            [9, 8, 4, 3].map(|n| message(old, new, shared(n))),
+            [9, 8, 4, 3].map(|n| message(old, new, overlap_of(n))),
             [PageChange::Near, PageChange::Changed, PageChange::Changed, PageChange::Rewritten]
         );
     }

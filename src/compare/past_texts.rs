@@ -29,7 +29,7 @@ pub struct PastIntervals {
     /// so on.
     pub results: Vec<String>,
     /// Earlier comparison that has some of those crawls, or the older one and crawls before it.
-    pub saved: Option<SavedPast>,
+    pub comparison: Option<SavedPast>,
     /// True if a comparison in between is missing, so that the list which the crawler had before
     /// the newer crawl is unknown.
     pub list_is_lost: bool,
@@ -54,7 +54,7 @@ pub struct PastText {
     pub doc_id: DocId,
     /// Number of crawls between this one and the newer of the two that are compared, whose number
     /// is 0.
-    pub ago: u32,
+    pub crawls_ago: u32,
     /// `exact` of the page, or `body` if the page has no text.
     pub text: u64,
 }
@@ -66,7 +66,7 @@ pub struct PastTexts {
     results: Vec<(u32, RangedTable)>,
     /// Table of an earlier comparison. Its distances become distances from the newer crawl by
     /// subtracting the first number and adding the second.
-    saved: Option<(u32, u32, RangedTable)>,
+    earlier_table: Option<(u32, u32, RangedTable)>,
 }
 
 impl PastTexts {
@@ -74,20 +74,20 @@ impl PastTexts {
     ///
     /// # Errors
     /// Returns any error of [`FinishedRun::open`] and [`RangedTable::find`].
-    pub fn open(past: &PastIntervals, versions: u32, ranges: Ranges, workers: usize) -> Result<PastTexts> {
+    pub fn open(intervals: &PastIntervals, versions: u32, ranges: Ranges, workers: usize) -> Result<PastTexts> {
         let find = |folder: &str, table| {
             RangedTable::find(&FinishedRun::open(folder)?, table, ("doc_id", 64), ranges, workers)
         };
-        let mut found = PastTexts::default();
-        let last = past.saved.as_ref().map_or(versions, |saved| saved.newest.min(versions));
-        for (ago, folder) in (2..=last).zip(&past.results) {
-            found.results.extend(find(folder, "pages")?.map(|pages| (ago, pages)));
+        let mut texts = PastTexts::default();
+        let last = intervals.comparison.as_ref().map_or(versions, |saved| saved.newest.min(versions));
+        for (crawls_ago, folder) in (2..=last).zip(&intervals.results) {
+            texts.results.extend(find(folder, "pages")?.map(|pages| (crawls_ago, pages)));
         }
-        if let Some(saved) = past.saved.as_ref().filter(|saved| saved.newest < versions) {
-            let table = find(&saved.comparison, TEXTS_BEFORE)?;
-            found.saved = table.map(|table| (saved.later, saved.newest, table));
+        if let Some(saved_past) = intervals.comparison.as_ref().filter(|saved| saved.newest < versions) {
+            let table = find(&saved_past.comparison, TEXTS_BEFORE)?;
+            texts.earlier_table = table.map(|table| (saved_past.later, saved_past.newest, table));
         }
-        Ok(found)
+        Ok(texts)
     }
 
     /// Reads the past texts of a range of pages, in no particular order.
@@ -96,20 +96,24 @@ impl PastTexts {
     /// Returns any error of [`RangedTable::read`].
     fn read(&self, range: usize) -> Result<Vec<PastText>> {
         let mut texts = Vec::new();
-        for (ago, pages) in &self.results {
+        for (crawls_ago, pages) in &self.results {
             let table = pages.read(range, &PAGE_COLUMNS)?;
             let pages = table.u64("doc_id")?.iter().zip(table.u64("exact")?).zip(table.u64("body")?);
             texts.extend(pages.map(|((&doc_id, &exact), &body)| PastText {
                 doc_id,
-                ago: *ago,
+                crawls_ago: *crawls_ago,
                 text: text(exact, body),
             }));
         }
-        if let Some((later, last, table)) = &self.saved {
+        if let Some((n_later, last, table)) = &self.earlier_table {
             let table = table.read(range, &COLUMNS)?;
             let rows = table.u64("doc_id")?.iter().zip(table.u64("text")?).zip(table.u32("crawls_ago")?);
-            let rows = rows.filter(|(_, ago)| *ago > later);
-            texts.extend(rows.map(|((&doc_id, &text), ago)| PastText { doc_id, ago: ago - later + last, text }));
+            let rows = rows.filter(|(_, ago)| *ago > n_later);
+            texts.extend(rows.map(|((&doc_id, &text), crawls_ago)| PastText {
+                doc_id,
+                crawls_ago: crawls_ago - n_later + last,
+                text,
+            }));
         }
         Ok(texts)
     }
@@ -127,9 +131,9 @@ impl PastTexts {
         versions: u32,
     ) -> Result<PageMemory> {
         let mut texts = self.read(range)?;
-        let mut add = |of: &PageColumns<'_>, row, ago| {
-            let content = of.content(row);
-            texts.push(PastText { doc_id: of.doc_ids[row], ago, text: text(content.exact, content.body) });
+        let mut add = |columns: &PageColumns<'_>, row, crawls_ago| {
+            let content = columns.content(row);
+            texts.push(PastText { doc_id: columns.doc_ids[row], crawls_ago, text: text(content.exact, content.body) });
         };
         for side in merge(old.doc_ids, new.doc_ids) {
             match side {
@@ -154,7 +158,7 @@ fn text(exact: u64, body: u64) -> u64 {
 pub struct PageMemory {
     /// Pages that have again a text of a crawl before the older one, which the older crawl did not
     /// have; ascending, with the distance of the newest crawl that had it.
-    pub reverted: Vec<(DocId, u32)>,
+    pub reverted_texts: Vec<(DocId, u32)>,
     /// Texts that the next comparison needs, ascending.
     pub texts: Vec<PastText>,
 }
@@ -166,23 +170,24 @@ pub struct PageMemory {
 fn remember(mut texts: Vec<PastText>, versions: u32) -> PageMemory {
     // The input consists of sorted runs, which the standard library's stable sort merges.
     texts.sort();
-    let mut remembered = PageMemory::default();
+    let mut memory = PageMemory::default();
     for page in texts.chunk_by(|x, y| x.doc_id == y.doc_id) {
-        if let [now, before, past @ ..] = page
-            && (now.ago, before.ago) == (0, 1)
-            && now.text != before.text
+        if let [now, previous, older_versions @ ..] = page
+            && (now.crawls_ago, previous.crawls_ago) == (0, 1)
+            && now.text != previous.text
         {
-            let had = past.iter().find(|past| past.ago < versions && past.text == now.text);
-            remembered.reverted.extend(had.map(|past| (past.doc_id, past.ago)));
+            let same_before = older_versions.iter().find(|past| past.crawls_ago < versions && past.text == now.text);
+            memory.reverted_texts.extend(same_before.map(|past| (past.doc_id, past.crawls_ago)));
         }
-        for (at, row) in page.iter().enumerate().filter(|(_, row)| (1..=versions).contains(&row.ago)) {
-            let lasted = at > 0 && page[at - 1].ago + 1 == row.ago && page[at - 1].text == row.text;
+        for (number, row) in page.iter().enumerate().filter(|(_, row)| (1..=versions).contains(&row.crawls_ago)) {
+            let lasted =
+                number > 0 && page[number - 1].crawls_ago + 1 == row.crawls_ago && page[number - 1].text == row.text;
             if !lasted {
-                remembered.texts.push(*row);
+                memory.texts.push(*row);
             }
         }
     }
-    remembered
+    memory
 }
 
 /// Builds the table `texts_before`.
@@ -191,7 +196,7 @@ pub fn table(rows: &[PastText]) -> Table {
     Table::new([
         ("doc_id", ids(|row| row.doc_id)),
         ("text", ids(|row| row.text)),
-        ("crawls_ago", TableColumn::U32(rows.iter().map(|row| row.ago).collect())),
+        ("crawls_ago", TableColumn::U32(rows.iter().map(|row| row.crawls_ago).collect())),
     ])
 }
 
@@ -208,9 +213,9 @@ mod tests {
     }
 
     /// Returns all texts of all crawls.
-    fn all(crawls: &[Vec<Option<u64>>]) -> Vec<PastText> {
-        let rows = crawls.iter().rev().zip(0..).flat_map(|(crawl, ago)| {
-            (0..).zip(crawl).filter_map(move |(doc_id, text)| Some(PastText { doc_id, ago, text: (*text)? }))
+    fn all_texts(crawls: &[Vec<Option<u64>>]) -> Vec<PastText> {
+        let rows = crawls.iter().rev().zip(0..).flat_map(|(crawl, crawls_ago)| {
+            (0..).zip(crawl).filter_map(move |(doc_id, text)| Some(PastText { doc_id, crawls_ago, text: (*text)? }))
         });
         rows.collect()
     }
@@ -226,7 +231,7 @@ mod tests {
                 let ago = back.position(|text| text == Some(now)).filter(|_| now != before)? as u32 + 2;
                 (ago < versions).then_some((page as DocId, ago))
             });
-            prop_assert_eq!(remember(all(&crawls), versions).reverted, plain.collect::<Vec<_>>());
+            prop_assert_eq!(remember(all_texts(&crawls), versions).reverted_texts, plain.collect::<Vec<_>>());
         }
 
         #[test]
@@ -237,18 +242,18 @@ mod tests {
             let seen = &known[..known.len() - usize::from(left_out)];
             prop_assume!(!seen.is_empty());
             let later = u32::from(left_out);
-            let saved = remember(all(known), versions).texts;
+            let saved = remember(all_texts(known), versions).texts;
             // The crawl to be compared follows the last crawl that is not left out.
             let now = [seen.last().unwrap().clone(), crawls.last().unwrap().clone()];
-            let past = saved.into_iter().filter(|row| row.ago > later);
-            let past = past.map(|row| PastText { ago: row.ago - later + 1, ..row });
-            let again = remember(all(&now).into_iter().chain(past).collect(), versions);
-            let whole = remember(all(&[seen, &now[1..]].concat()), versions);
-            prop_assert_eq!(&again.reverted, &whole.reverted);
+            let past = saved.into_iter().filter(|row| row.crawls_ago > later);
+            let past = past.map(|row| PastText { crawls_ago: row.crawls_ago - later + 1, ..row });
+            let again = remember(all_texts(&now).into_iter().chain(past).collect(), versions);
+            let whole = remember(all_texts(&[seen, &now[1..]].concat()), versions);
+            prop_assert_eq!(&again.reverted_texts, &whole.reverted_texts);
             // The table stores `versions` crawls. With one left out, the oldest crawl is out of its
             // reach.
             let kept = versions - later;
-            prop_assert!(again.texts.iter().filter(|row| row.ago <= kept).eq(whole.texts.iter().filter(|row| row.ago <= kept)));
+            prop_assert!(again.texts.iter().filter(|row| row.crawls_ago <= kept).eq(whole.texts.iter().filter(|row| row.crawls_ago <= kept)));
         }
     }
 }

@@ -46,7 +46,7 @@ pub struct Rate {
     /// Number of visits over all intervals.
     pub visits: u64,
     /// Number of visits that found a change.
-    pub changed: u64,
+    pub n_changed: u64,
     /// Mean interval, in days.
     pub interval_days: f64,
 }
@@ -59,30 +59,30 @@ pub fn rate(visits: &[Visits]) -> Option<Rate> {
     let visits: Vec<Visits> = visits.iter().copied().filter(|at| at.visits > 0).collect();
     let newest = visits.last()?;
     let sum = |of: fn(&Visits) -> u64| visits.iter().map(of).sum::<u64>();
-    let (all, changed) = (sum(|at| at.visits), sum(|at| at.changed));
+    let (n_visits, n_changed) = (sum(|at| at.visits), sum(|at| at.changed));
     let days = |at: &Visits| at.interval.max(1) as f64 / DAY as f64;
-    let interval = visits.iter().map(|at| days(at) * at.visits as f64).sum::<f64>() / all as f64;
-    let changes_an_interval = -(((all - changed) as f64 + 0.5) / (all as f64 + 0.5)).ln();
-    let (likeliest, one_for_all) = match visits.iter().all(|at| at.interval == newest.interval) {
+    let interval = visits.iter().map(|at| days(at) * at.visits as f64).sum::<f64>() / n_visits as f64;
+    let changes_an_interval = -(((n_visits - n_changed) as f64 + 0.5) / (n_visits as f64 + 0.5)).ln();
+    let (estimate, one_for_all) = match visits.iter().all(|at| at.interval == newest.interval) {
         true => (changes_an_interval / interval, interval),
-        false if changed == 0 => (0.0, interval),
+        false if n_changed == 0 => (0.0, interval),
         // Equivalent equal interval: visits at it would find the same number of changes.
         false => {
-            let rate = likeliest(&visits, interval, days);
+            let rate = likeliest_rate(&visits, interval, days);
             (rate, changes_an_interval / rate)
         }
     };
     let at_share = |share: f64| -(-share).ln_1p() / one_for_all;
-    let (low, high) = share_between(changed, all);
-    let lambda = likeliest * days(newest);
+    let (low, high) = share_between(n_changed, n_visits);
+    let lambda = estimate * days(newest);
     let freshness = if lambda > 0.0 { -(-lambda).exp_m1() / lambda } else { 1.0 };
     Some(Rate {
-        rate: six_digits(likeliest),
+        rate: six_digits(estimate),
         low: six_digits(at_share(low)),
         high: six_digits(at_share(high)),
         freshness: six_digits(freshness),
-        visits: all,
-        changed,
+        visits: n_visits,
+        n_changed,
         interval_days: six_digits(interval),
     })
 }
@@ -90,9 +90,9 @@ pub fn rate(visits: &[Visits]) -> Option<Rate> {
 /// Returns the maximum likelihood rate, with half of an unchanged visit added at the mean interval.
 /// It solves the equation: the sum of t / (e^(rate t) - 1) over changed visits equals the sum of t
 /// over unchanged ones. The left side falls as the rate grows. There must be a changed visit.
-fn likeliest(visits: &[Visits], interval: f64, days: impl Fn(&Visits) -> f64) -> f64 {
+fn likeliest_rate(visits: &[Visits], interval: f64, days: impl Fn(&Visits) -> f64) -> f64 {
     let unchanged = visits.iter().map(|at| (at.visits - at.changed) as f64 * days(at)).sum::<f64>() + 0.5 * interval;
-    let changed = |rate: f64| -> f64 {
+    let sum_of_changed = |rate: f64| -> f64 {
         visits
             .iter()
             .filter(|at| at.changed > 0)
@@ -100,10 +100,10 @@ fn likeliest(visits: &[Visits], interval: f64, days: impl Fn(&Visits) -> f64) ->
             .sum()
     };
     let mut high = 1.0 / interval;
-    while changed(high) > unchanged {
+    while sum_of_changed(high) > unchanged {
         high *= 2.0;
     }
-    bisect(0.0, high, |rate| changed(rate) > unchanged)
+    bisect(0.0, high, |rate| sum_of_changed(rate) > unchanged)
 }
 
 /// Returns the value between `low` and `high` up to which a monotone condition holds.
@@ -116,11 +116,11 @@ fn bisect(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
 }
 
 /// Returns the 95 % confidence interval of Clopper and Pearson for the fraction of a population,
-/// where `part` of `whole` draws were hits.
-pub fn share_between(part: u64, whole: u64) -> (f64, f64) {
-    let (x, n) = (part as f64, whole as f64);
+/// where `part` of `total` draws were hits.
+pub fn share_between(part: u64, total: u64) -> (f64, f64) {
+    let (x, n) = (part as f64, total as f64);
     let low = if part == 0 { 0.0 } else { bisect(0.0, 1.0, |share| beta_reg(x, n - x + 1.0, share) < 0.025) };
-    let high = if part == whole { 1.0 } else { bisect(0.0, 1.0, |share| beta_reg(x + 1.0, n - x, share) < 0.975) };
+    let high = if part == total { 1.0 } else { bisect(0.0, 1.0, |share| beta_reg(x + 1.0, n - x, share) < 0.975) };
     (low, high)
 }
 
@@ -134,55 +134,59 @@ pub fn six_digits(value: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn visits(interval: i64, visits: u64, changed: u64) -> Visits {
-        Visits { interval: interval * DAY, visits, changed }
+    fn visits(interval: i64, visits: u64, n_changed: u64) -> Visits {
+        Visits { interval: interval * DAY, visits, changed: n_changed }
     }
 
     #[test]
     fn estimate_at_equal_intervals_equals_the_corrected_estimator_of_the_paper() {
         // -ln((10 - 6 + 0.5) / 10.5) / 1
-        let found = rate(&[visits(1, 10, 6)]).unwrap();
-        assert_eq!((found.rate, found.visits, found.changed, found.interval_days), (0.847298, 10, 6, 1.0));
+        let estimate = rate(&[visits(1, 10, 6)]).unwrap();
+        assert_eq!(
+            (estimate.rate, estimate.visits, estimate.n_changed, estimate.interval_days),
+            (0.847298, 10, 6, 1.0)
+        );
         assert_eq!(rate(&[visits(2, 5, 3), visits(2, 5, 3)]).unwrap().rate, 0.423649);
         // A page that changed at every visit has a finite rate without an upper bound. A page that
         // never changed has the rate 0.
-        let always = rate(&[visits(1, 10, 10)]).unwrap();
-        assert_eq!((always.rate, always.high), (3.04452, f64::INFINITY));
-        let never = rate(&[visits(1, 10, 0), visits(3, 10, 0)]).unwrap();
-        assert_eq!((never.rate, never.low, never.freshness), (0.0, 0.0, 1.0));
+        let all_changed = rate(&[visits(1, 10, 10)]).unwrap();
+        assert_eq!((all_changed.rate, all_changed.high), (3.04452, f64::INFINITY));
+        let none_changed = rate(&[visits(1, 10, 0), visits(3, 10, 0)]).unwrap();
+        assert_eq!((none_changed.rate, none_changed.low, none_changed.freshness), (0.0, 0.0, 1.0));
         assert_eq!(rate(&[]), None);
         assert_eq!(rate(&[visits(1, 0, 0)]), None);
     }
 
     #[test]
     fn estimate_at_unequal_intervals_converges_to_the_equal_case() {
-        let equal = rate(&[visits(1, 20, 12)]).unwrap().rate;
-        let nearly =
+        let equal_rate = rate(&[visits(1, 20, 12)]).unwrap().rate;
+        let nearly_equal =
             [Visits { interval: DAY, visits: 10, changed: 6 }, Visits { interval: DAY + 1, visits: 10, changed: 6 }];
-        let nearly = rate(&nearly).unwrap().rate;
-        assert!((equal - nearly).abs() < 1e-4 * equal, "{equal} {nearly}");
+        let near_rate = rate(&nearly_equal).unwrap().rate;
+        assert!((equal_rate - near_rate).abs() < 1e-4 * equal_rate, "{equal_rate} {near_rate}");
     }
 
     #[test]
     fn estimates_a_known_rate() {
         // Expected observations at a rate of 0.2 a day.
-        let seen = |days: i64| visits(days, 100_000, (100_000.0 * (1.0 - (-0.2 * days as f64).exp())).round() as u64);
-        let found = rate(&[seen(1), seen(4), seen(9)]).unwrap();
-        assert!((found.rate - 0.2).abs() < 1e-4, "{found:?}");
+        let visits_at =
+            |days: i64| visits(days, 100_000, (100_000.0 * (1.0 - (-0.2 * days as f64).exp())).round() as u64);
+        let estimate = rate(&[visits_at(1), visits_at(4), visits_at(9)]).unwrap();
+        assert!((estimate.rate - 0.2).abs() < 1e-4, "{estimate:?}");
         // (1 - e^-1.8) / 1.8 for the newest interval.
-        assert!((found.freshness - 0.463723).abs() < 1e-4, "{found:?}");
-        assert!(found.low < found.high);
+        assert!((estimate.freshness - 0.463723).abs() < 1e-4, "{estimate:?}");
+        assert!(estimate.low < estimate.high);
     }
 
     #[test]
     fn bounds_are_those_of_clopper_and_pearson() {
         // Tables of the exact interval: 3 of 10 is between 0.0667 and 0.6525; 0 of 29 below 0.1194.
-        let near = |found: (f64, f64), want: (f64, f64)| {
-            assert!((found.0 - want.0).abs() < 1e-4 && (found.1 - want.1).abs() < 1e-4, "{found:?}");
+        let assert_near = |bounds: (f64, f64), want: (f64, f64)| {
+            assert!((bounds.0 - want.0).abs() < 1e-4 && (bounds.1 - want.1).abs() < 1e-4, "{bounds:?}");
         };
-        near(share_between(3, 10), (0.0667, 0.6525));
-        near(share_between(0, 29), (0.0, 0.1194));
-        near(share_between(10, 10), (0.6915, 1.0));
+        assert_near(share_between(3, 10), (0.0667, 0.6525));
+        assert_near(share_between(0, 29), (0.0, 0.1194));
+        assert_near(share_between(10, 10), (0.6915, 1.0));
     }
 
     #[test]

@@ -64,48 +64,48 @@ impl SeenUrls {
 /// # Errors
 /// Returns [`webtwin_base::error::Error::Input`] if a file differs from the manifest, and any error
 /// of the disk.
-pub(super) fn seen(of: &ComparableResults, sites: &Sites) -> Result<SeenUrls> {
-    let entries: Vec<&FileEntry> = of.new.manifest.table("rejected").collect();
-    let share = of.pool.part(of.workers as u64 * 8);
+pub(super) fn read_seen(results: &ComparableResults, sites: &Sites) -> Result<SeenUrls> {
+    let entries: Vec<&FileEntry> = results.new.manifest.table("rejected").collect();
+    let share = results.pool.part(results.workers as u64 * 8);
     let reasons: Mutex<BTreeSet<String>> = Mutex::default();
     // Collects all reasons in a first pass, so that their indices do not depend on which thread
     // reads which file.
     let outcome = || ();
-    let each = |number: usize, take: &mut dyn FnMut(&str, &str) -> Result<()>| -> Result<()> {
-        let file = TableFile::find(&of.new.folder, entries[number])?;
+    let visit_refused = |number: usize, take: &mut dyn FnMut(&str, &str) -> Result<()>| -> Result<()> {
+        let file = TableFile::find(&results.new.folder, entries[number])?;
         let open = file.open()?;
-        for at in (0..file.rows).step_by(ROWS) {
-            let table = open.read(at..file.rows.min(at + ROWS), &["reason", "detail"])?;
+        for start in (0..file.rows).step_by(ROWS) {
+            let table = open.read(start..file.rows.min(start + ROWS), &["reason", "detail"])?;
             table.text("reason")?.iter().zip(table.text("detail")?).try_for_each(|(x, y)| take(x, y))?;
         }
         Ok(())
     };
-    threads::for_each(of.workers, entries.len(), outcome, |(), number| {
-        let mut here: BTreeSet<String> = BTreeSet::new();
-        each(number, &mut |reason, _| {
-            if !here.contains(reason) {
-                here.insert(reason.into());
+    threads::for_each(results.workers, entries.len(), outcome, |(), number| {
+        let mut hosts_seen: BTreeSet<String> = BTreeSet::new();
+        visit_refused(number, &mut |reason, _| {
+            if !hosts_seen.contains(reason) {
+                hosts_seen.insert(reason.into());
             }
             Ok(())
         })?;
-        reasons.lock().expect("nothing panics while it holds this").extend(here);
+        reasons.lock().expect("nothing panics while it holds this").extend(hosts_seen);
         Ok(())
     })?;
     let reasons: Vec<String> = reasons.into_inner().expect("no thread has panicked").into_iter().collect();
-    let outcome = || (Partitions::new(of.ranges.count(), &share), Hashes::default());
-    let found = threads::for_each(of.workers, entries.len(), outcome, |(refused, hosts), number| {
-        each(number, &mut |reason, detail| {
+    let outcome = || (Partitions::new(results.ranges.count(), &share), Hashes::default());
+    let outcomes = threads::for_each(results.workers, entries.len(), outcome, |(refused, hosts), number| {
+        visit_refused(number, &mut |reason, detail| {
             let Some(url) = url_in(detail) else { return Ok(()) };
             hosts.insert(xxh3_64(host_of(url.origin()).as_bytes()));
             let doc_id = doc_id(url.as_str());
             let reason = reasons.binary_search_by(|one| one.as_str().cmp(reason)).expect("all have been read") as u64;
-            refused.push(of.ranges.range(doc_id), Refused { doc_id, reason })
+            refused.push(results.ranges.range(doc_id), Refused { doc_id, reason })
         })
     })?;
-    let (refused, others): (Vec<_>, Vec<Hashes>) = found.into_iter().unzip();
+    let (refused, host_hashes): (Vec<_>, Vec<Hashes>) = outcomes.into_iter().unzip();
     // Hosts with kept pages have answered too.
-    let of_pages = sites.0.values().filter(|site| site.pages[1] > 0);
-    let mut hosts: Hashes = of_pages.map(|site| xxh3_64(host_of(&site.name).as_bytes())).collect();
-    hosts.extend(others.into_iter().flatten());
+    let page_sites = sites.0.values().filter(|site| site.pages[1] > 0);
+    let mut hosts: Hashes = page_sites.map(|site| xxh3_64(host_of(&site.name).as_bytes())).collect();
+    hosts.extend(host_hashes.into_iter().flatten());
     Ok(SeenUrls { refused: ThreadRows::new(refused), reasons, hosts })
 }

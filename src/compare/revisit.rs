@@ -71,7 +71,7 @@ pub struct Relation {
     /// Number of intervals at whose end it was no longer a mirror.
     pub ends: u32,
     /// Number of its pages that a crawler skips.
-    pub skipped: u32,
+    pub n_skipped: u32,
     /// Number of intervals since its pages were fetched, including the one to the next crawl; at
     /// least 1.
     pub age: u32,
@@ -103,67 +103,71 @@ pub struct Policy {
 /// fraction `share` of all pages has, with the policy's confidence. Returns `pages` if that is
 /// smaller.
 pub fn probes(policy: &Policy, pages: u32) -> u32 {
-    let enough = ((1.0 - policy.confidence).ln() / (1.0 - policy.share).ln()).ceil();
-    pages.min(enough.max(1.0) as u32)
+    let n_needed = ((1.0 - policy.confidence).ln() / (1.0 - policy.share).ln()).ceil();
+    pages.min(n_needed.max(1.0) as u32)
 }
 
-/// Computes the value of a visit to each of the mirrors `now`, in their order. `past` are relations
-/// that no longer exist; they contribute to the pools.
+/// Computes the value of a visit to each of the mirrors `now`, in their order. `earlier_relations`
+/// are relations that no longer exist; they contribute to the pools.
 ///
 /// # Cost
 /// Linear.
-pub fn worth(now: &[Relation], past: &[Relation], policy: &Policy) -> Vec<VisitValue> {
+pub fn worth(now: &[Relation], earlier_relations: &[Relation], policy: &Policy) -> Vec<VisitValue> {
     let mut pools: BTreeMap<HostRelation, (u32, u32)> = BTreeMap::new();
-    for relation in now.iter().chain(past) {
+    for relation in now.iter().chain(earlier_relations) {
         let (ends, intervals) = pools.entry(relation.kind).or_default();
         *ends += relation.ends;
         *intervals += relation.intervals;
     }
-    let of = |relation: &Relation| {
+    let kind_sums = |relation: &Relation| {
         // Adds half an end in one more interval, so that a kind without an end so far has a hazard
         // above 0.
         let (ends, intervals) = pools.get(&relation.kind).copied().unwrap_or_default();
         let pool = (f64::from(ends) + 0.5) / (f64::from(intervals) + 1.0);
-        let seen = f64::from(relation.intervals) + policy.prior_intervals;
-        let hazard = if seen > 0.0 { (f64::from(relation.ends) + pool * policy.prior_intervals) / seen } else { pool };
-        let probes = probes(policy, relation.skipped);
-        let ended = -(-hazard * f64::from(relation.age)).exp_m1();
-        let priority = f64::from(relation.skipped) * ended / f64::from(probes.max(1));
-        VisitValue { hazard: six_digits(hazard), probes, priority: six_digits(priority) }
+        let n_intervals = f64::from(relation.intervals) + policy.prior_intervals;
+        let hazard = if n_intervals > 0.0 {
+            (f64::from(relation.ends) + pool * policy.prior_intervals) / n_intervals
+        } else {
+            pool
+        };
+        let probes = probes(policy, relation.n_skipped);
+        let end_probability = -(-hazard * f64::from(relation.age)).exp_m1();
+        let value = f64::from(relation.n_skipped) * end_probability / f64::from(probes.max(1));
+        VisitValue { hazard: six_digits(hazard), probes, priority: six_digits(value) }
     };
-    now.iter().map(of).collect()
+    now.iter().map(kind_sums).collect()
 }
 
 /// Returns the indices by falling priority; ties go to the smaller index.
-pub fn order(worth: &[VisitValue]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..worth.len()).collect();
-    order.sort_by(|&x, &y| worth[y].priority.total_cmp(&worth[x].priority).then(x.cmp(&y)));
+pub fn order(values: &[VisitValue]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&x, &y| values[y].priority.total_cmp(&values[x].priority).then(x.cmp(&y)));
     order
 }
 
 /// Selects the visits that a budget of pages allows, in the order of priority. Each visit that
 /// still fits is selected, so that a large one does not exclude small ones.
-pub fn within(budget: u64, worth: &[VisitValue], order: &[usize]) -> Vec<bool> {
-    let mut chosen = vec![false; worth.len()];
+pub fn within(budget: u64, values: &[VisitValue], order: &[usize]) -> Vec<bool> {
+    let mut is_chosen = vec![false; values.len()];
     let mut left = budget;
-    for &at in order {
-        let cost = u64::from(worth[at].probes);
+    for &number in order {
+        let cost = u64::from(values[number].probes);
         if cost > 0 && cost <= left {
-            chosen[at] = true;
+            is_chosen[number] = true;
             left -= cost;
         }
     }
-    chosen
+    is_chosen
 }
 
 /// Draws the pages of a collection to fetch, ascending by a hash of doc id and `salt`. Other salts,
 /// of other crawls, draw other pages.
 pub fn draw(pages: &[u64], probes: u32, salt: u64) -> Vec<u64> {
     let hash = |page: &u64| xxh3_64(&[page.to_le_bytes(), salt.to_le_bytes()].concat());
-    let mut drawn: Vec<(u64, u64)> = pages.iter().map(|page| (hash(page), *page)).collect();
-    drawn.sort_unstable_by_key(|&(hash, page)| (hash, Reverse(page)));
-    drawn.truncate(probes as usize);
-    drawn.into_iter().map(|row| row.1).collect()
+    let mut hashed: Vec<(u64, u64)> = pages.iter().map(|page| (hash(page), *page)).collect();
+    hashed.sort_unstable_by_key(|&(hash, page)| (hash, Reverse(page)));
+    hashed.truncate(probes as usize);
+    hashed.into_iter().map(|row| row.1).collect()
 }
 
 #[cfg(test)]
@@ -180,41 +184,41 @@ mod tests {
         assert_eq!(probes(&POLICY, 0), 0);
     }
 
-    fn relation(intervals: u32, ends: u32, skipped: u32, age: u32) -> Relation {
-        Relation { kind: HostRelation::Mirror, intervals, ends, skipped, age }
+    fn relation(intervals: u32, ends: u32, n_skipped: u32, age: u32) -> Relation {
+        Relation { kind: HostRelation::Mirror, intervals, ends, n_skipped, age }
     }
 
     #[test]
     fn hazard_is_between_the_rates_of_the_mirror_and_of_its_kind() {
-        let past = [relation(95, 9, 0, 1)];
+        let earlier_relations = [relation(95, 9, 0, 1)];
         // With the two below: 10 ends plus a half in 105 intervals plus one.
         let now = [relation(4, 1, 290, 1), relation(5, 0, 290, 1)];
         let pool = (10.0 + 0.5) / (104.0 + 1.0);
-        let found = worth(&now, &past, &POLICY);
-        assert_eq!(found[0].hazard, six_digits((1.0 + 4.0 * pool) / 8.0));
-        assert_eq!(found[1].hazard, six_digits(4.0 * pool / 9.0));
-        assert_eq!(found[0].priority, six_digits(10.0 * (1.0 - (-(1.0 + 4.0 * pool) / 8.0f64).exp())));
+        let values = worth(&now, &earlier_relations, &POLICY);
+        assert_eq!(values[0].hazard, six_digits((1.0 + 4.0 * pool) / 8.0));
+        assert_eq!(values[1].hazard, six_digits(4.0 * pool / 9.0));
+        assert_eq!(values[0].priority, six_digits(10.0 * (1.0 - (-(1.0 + 4.0 * pool) / 8.0f64).exp())));
         // The ends of one kind do not affect another kind.
-        let alone = [Relation { kind: HostRelation::Alias, ..now[1] }];
-        assert_eq!(worth(&alone, &past, &POLICY)[0].hazard, six_digits(4.0 * 0.5 / 6.0 / 9.0));
+        let single_relation = [Relation { kind: HostRelation::Alias, ..now[1] }];
+        assert_eq!(worth(&single_relation, &earlier_relations, &POLICY)[0].hazard, six_digits(4.0 * 0.5 / 6.0 / 9.0));
     }
 
     #[test]
     fn long_unseen_large_mirrors_come_first_within_the_budget() {
         let now = [relation(5, 0, 100, 1), relation(5, 0, 100, 6), relation(5, 0, 1000, 1), relation(5, 0, 3, 1)];
-        let found = worth(&now, &[], &POLICY);
-        let order = order(&found);
+        let values = worth(&now, &[], &POLICY);
+        let order = order(&values);
         assert_eq!(order, [2, 1, 0, 3]);
-        assert_eq!(within(29 + 4, &found, &order), [false, false, true, true]);
-        assert_eq!(within(0, &found, &order), [false; 4]);
-        assert_eq!(within(u64::MAX, &found, &order), [true; 4]);
+        assert_eq!(within(29 + 4, &values, &order), [false, false, true, true]);
+        assert_eq!(within(0, &values, &order), [false; 4]);
+        assert_eq!(within(u64::MAX, &values, &order), [true; 4]);
     }
 
     #[test]
     fn sample_is_the_same_in_any_order_and_differs_next_time() {
         let pages: Vec<u64> = (0..100).collect();
-        let backwards: Vec<u64> = (0..100).rev().collect();
-        assert_eq!(draw(&pages, 29, 1), draw(&backwards, 29, 1));
+        let reversed: Vec<u64> = (0..100).rev().collect();
+        assert_eq!(draw(&pages, 29, 1), draw(&reversed, 29, 1));
         assert_ne!(draw(&pages, 29, 1), draw(&pages, 29, 2));
         assert_eq!(draw(&pages, 200, 1).len(), 100);
     }

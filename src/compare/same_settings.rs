@@ -50,24 +50,24 @@ pub struct Comparable {
 pub fn comparable(old: &FinishedRun, new: &FinishedRun, across_settings: bool) -> Result<Comparable> {
     for run in [old, new] {
         if run.manifest.table("pages").next().is_none() {
-            let of = format!("{}: has no table of pages; name a result of `webtwin run`", run.folder);
-            return Err(Error::Usage(of));
+            let no_pages_message = format!("{}: has no table of pages; name a result of `webtwin run`", run.folder);
+            return Err(Error::Usage(no_pages_message));
         }
     }
     let difference = difference(&old.manifest.job, &new.manifest.job)
         .or_else(|| other_recipe(&old.manifest.recipes, &new.manifest.recipes));
     match difference {
         Some(_) if across_settings => {
-            let of = |run: &FinishedRun| run.manifest.recipes.get("simhash").cloned();
-            Ok(Comparable { settings: false, simhashes: of(old).is_some() && of(old) == of(new) })
+            let recipe_of = |run: &FinishedRun| run.manifest.recipes.get("simhash").cloned();
+            Ok(Comparable { settings: false, simhashes: recipe_of(old).is_some() && recipe_of(old) == recipe_of(new) })
         }
-        Some(found) => Err(differ(old, &new.folder.to_string(), found)),
+        Some(difference) => Err(difference_error(old, &new.folder.to_string(), difference)),
         None => Ok(Comparable { settings: true, simhashes: true }),
     }
 }
 
 /// Builds the error for two results that differ in one setting, with both values.
-fn differ(old: &FinishedRun, new: &str, (name, [a, b]): (String, [String; 2])) -> Error {
+fn difference_error(old: &FinishedRun, new: &str, (name, [a, b]): (String, [String; 2])) -> Error {
     Error::Usage(format!(
         "{} has {name} = {a}, and {new} has {b}, which would cause differences that are not changes of the crawl; run \
          one of them again, or compare only pages and sites with --across-settings",
@@ -82,7 +82,7 @@ fn differ(old: &FinishedRun, new: &str, (name, [a, b]): (String, [String; 2])) -
 pub fn will_be_comparable(old: &FinishedRun, job: &Job) -> Result<()> {
     let new = serde_json::to_value(job).expect("a job is plain values");
     match difference(&old.manifest.job, &new).filter(|_| !job.recrawl.across_settings) {
-        Some(found) => Err(differ(old, "this job", found)),
+        Some(difference) => Err(difference_error(old, "this job", difference)),
         None => Ok(()),
     }
 }
@@ -104,24 +104,24 @@ fn difference(old: &Value, new: &Value) -> Option<(String, [String; 2])> {
 
 /// Flattens a JSON tree into values by dotted name. A list is a value.
 fn leaves(tree: &Value) -> BTreeMap<String, Value> {
-    fn below(tree: &Value, name: &str, found: &mut BTreeMap<String, Value>) {
+    fn collect_leaves(tree: &Value, name: &str, values: &mut BTreeMap<String, Value>) {
         match tree {
             Value::Object(map) => {
                 let dot = if name.is_empty() { "" } else { "." };
-                map.iter().for_each(|(key, value)| below(value, &format!("{name}{dot}{key}"), found));
+                map.iter().for_each(|(key, value)| collect_leaves(value, &format!("{name}{dot}{key}"), values));
             }
-            value => _ = found.insert(name.into(), value.clone()),
+            value => _ = values.insert(name.into(), value.clone()),
         }
     }
-    let mut found = BTreeMap::new();
-    below(tree, "", &mut found);
-    found
+    let mut values = BTreeMap::new();
+    collect_leaves(tree, "", &mut values);
+    values
 }
 
 /// Returns the first recipe that both results have in different versions.
 fn other_recipe(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Option<(String, [String; 2])> {
-    let both = old.iter().filter_map(|(name, a)| Some((name, [a.clone(), new.get(name)?.clone()])));
-    both.into_iter().find(|(_, [a, b])| a != b).map(|(name, both)| (format!("the recipe {name}"), both))
+    let common_recipes = old.iter().filter_map(|(name, a)| Some((name, [a.clone(), new.get(name)?.clone()])));
+    common_recipes.into_iter().find(|(_, [a, b])| a != b).map(|(name, both)| (format!("the recipe {name}"), both))
 }
 
 #[cfg(test)]
@@ -136,8 +136,8 @@ mod tests {
 
     #[test]
     fn differing_result_settings_are_named_and_inputs_are_not() {
-        let plain = job(|_| ());
-        let elsewhere = job(|job| {
+        let base_job = job(|_| ());
+        let moved_job = job(|job| {
             job.input.urls = vec!["b".into()];
             job.input.originals = vec!["a".into()];
             job.output.url = "out".into();
@@ -145,27 +145,27 @@ mod tests {
             job.effort.shard_bytes *= 2;
             job.recrawl.least_pages = 0.2;
         });
-        assert_eq!(difference(&plain, &elsewhere), None);
-        let other = job(|job| job.overlap.min_shared = 9);
-        assert_eq!(difference(&plain, &other), Some(("overlap.min_shared".into(), ["1".into(), "9".into()])));
-        let prefer = job(|job| job.keep.prefer = vec!["*a*".into()]);
-        assert_eq!(difference(&prefer, &plain).unwrap().0, "keep.prefer");
+        assert_eq!(difference(&base_job, &moved_job), None);
+        let changed_job = job(|job| job.overlap.min_shared = 9);
+        assert_eq!(difference(&base_job, &changed_job), Some(("overlap.min_shared".into(), ["1".into(), "9".into()])));
+        let preferring = job(|job| job.keep.prefer = vec!["*a*".into()]);
+        assert_eq!(difference(&preferring, &base_job).unwrap().0, "keep.prefer");
     }
 
     #[test]
     fn settings_of_newer_builds_are_default_and_unknown_ones_are_named() {
-        let plain = job(|_| ());
-        let mut earlier = plain.clone();
+        let base_job = job(|_| ());
+        let mut earlier = base_job.clone();
         earlier["similar"].as_object_mut().unwrap().remove("guard");
         earlier["overlap"]["doubt"] = 2.into();
-        assert_eq!(difference(&earlier, &plain), None);
+        assert_eq!(difference(&earlier, &base_job), None);
         assert_eq!(
             difference(&earlier, &job(|job| job.similar.guard = webtwin_job::Guard::None)).unwrap().0,
             "similar.guard"
         );
-        let mut later = plain.clone();
-        later["overlap"]["of_tomorrow"] = 1.into();
-        assert_eq!(difference(&plain, &later).unwrap().1, ["nothing".to_string(), "1".into()]);
+        let mut later_settings = base_job.clone();
+        later_settings["overlap"]["of_tomorrow"] = 1.into();
+        assert_eq!(difference(&base_job, &later_settings).unwrap().1, ["nothing".to_string(), "1".into()]);
     }
 
     #[test]

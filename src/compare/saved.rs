@@ -82,20 +82,20 @@ impl SavedHistory {
         let name = comparison.folder.join(NAME)?.name().to_string();
         let file = comparison.manifest.files.iter().find(|file| file.path == NAME);
         let file = file.ok_or_else(|| {
-            let what =
+            let message =
                 "has no history, because it is not a comparison, or one across settings; name the results themselves";
-            Error::Usage(format!("--history {url}: {what}"))
+            Error::Usage(format!("--history {url}: {message}"))
         })?;
         let bytes = comparison.manifest.read_file(&comparison.folder, file)?;
-        let saved = SavedComparison::decode(&name, &bytes, recipes)?;
-        Ok(SavedHistory { url: url.to_string(), name, checksum: file.xxh3.clone(), saved })
+        let comparison = SavedComparison::decode(&name, &bytes, recipes)?;
+        Ok(SavedHistory { url: url.to_string(), name, checksum: file.xxh3.clone(), saved: comparison })
     }
 }
 
 impl SavedComparison {
     /// Encodes the file.
     pub fn encode(&self, recipes: &BTreeMap<String, String>) -> Vec<u8> {
-        let recipes = named(recipes);
+        let recipes = format_recipes(recipes);
         let content = options(u64::MAX).serialize(self).expect("a history is plain values");
         let mut bytes = MAGIC.to_vec();
         bytes.extend(FORMAT.to_le_bytes());
@@ -125,17 +125,17 @@ impl SavedComparison {
             return Err(refuse(&format!("its format is {format}, but this build reads format {FORMAT}")));
         }
         let length = u32::from_le_bytes(take(4)?.try_into().expect("four bytes"));
-        let read_by = String::from_utf8_lossy(take(length as usize)?).into_owned();
+        let reader_version = String::from_utf8_lossy(take(length as usize)?).into_owned();
         let length = u64::from_le_bytes(take(8)?.try_into().expect("eight bytes"));
         let checksum = u128::from_le_bytes(take(16)?.try_into().expect("sixteen bytes"));
         if rest.len() as u64 != length || xxh3_128(rest) != checksum {
             return Err(refuse("the file is damaged: its length or checksum differs"));
         }
-        if read_by != named(recipes) {
+        if reader_version != format_recipes(recipes) {
             return Err(Error::Usage(format!(
-                "{name}: its crawls were read by other recipes ({read_by}) than these ({}); compare the results \
+                "{name}: its crawls were read by other recipes ({reader_version}) than these ({}); compare the results \
                  without --history",
-                named(recipes)
+                format_recipes(recipes)
             )));
         }
         options(length).deserialize(rest).map_err(|cause| refuse(&cause.to_string()))
@@ -147,7 +147,7 @@ fn options(limit: u64) -> impl Options {
 }
 
 /// Formats recipes on one line.
-fn named(recipes: &BTreeMap<String, String>) -> String {
+fn format_recipes(recipes: &BTreeMap<String, String>) -> String {
     recipes.iter().map(|(of, recipe)| format!("{of}={recipe}")).collect::<Vec<_>>().join(" ")
 }
 
@@ -156,31 +156,32 @@ mod tests {
     use super::*;
     use crate::collections::{Collection, CollectionMember};
 
-    fn saved() -> (SavedComparison, BTreeMap<String, String>) {
+    fn example() -> (SavedComparison, BTreeMap<String, String>) {
         let collections = vec![Collection { id: 7, size: 1, host: "a.example".into(), ..Collection::default() }];
         let members = vec![CollectionMember { collection: 0, doc_id: 7, text: 1, place: 2 }];
         let crawl = CrawlCollections { time: 5, forgotten: 0, collections, members };
-        let saved = SavedComparison { patience: 2, crawls: BTreeMap::from([(0, crawl)]), ..SavedComparison::default() };
-        (saved, BTreeMap::from([("doc_id".into(), "d1".into())]))
+        let comparison =
+            SavedComparison { patience: 2, crawls: BTreeMap::from([(0, crawl)]), ..SavedComparison::default() };
+        (comparison, BTreeMap::from([("doc_id".into(), "d1".into())]))
     }
 
     #[test]
     fn histories_are_read_back_and_equal_ones_have_equal_bytes() {
-        let (saved, recipes) = saved();
-        let bytes = saved.encode(&recipes);
-        assert_eq!(SavedComparison::decode("h", &bytes, &recipes).unwrap(), saved);
-        assert_eq!(saved.clone().encode(&recipes), bytes);
+        let (comparison, recipes) = example();
+        let bytes = comparison.encode(&recipes);
+        assert_eq!(SavedComparison::decode("h", &bytes, &recipes).unwrap(), comparison);
+        assert_eq!(comparison.clone().encode(&recipes), bytes);
     }
 
     #[test]
     fn all_damage_is_detected() {
-        let (saved, recipes) = saved();
-        let bytes = saved.encode(&recipes);
-        for at in 0..bytes.len() {
-            assert!(SavedComparison::decode("h", &bytes[..at], &recipes).is_err(), "cut at {at}");
-            let mut damaged = bytes.clone();
-            damaged[at] ^= 0x10;
-            assert!(SavedComparison::decode("h", &damaged, &recipes).is_err(), "damaged at {at}");
+        let (comparison, recipes) = example();
+        let bytes = comparison.encode(&recipes);
+        for length in 0..bytes.len() {
+            assert!(SavedComparison::decode("h", &bytes[..length], &recipes).is_err(), "cut at {length}");
+            let mut damaged_bytes = bytes.clone();
+            damaged_bytes[length] ^= 0x10;
+            assert!(SavedComparison::decode("h", &damaged_bytes, &recipes).is_err(), "damaged at {length}");
         }
         let longer = [&bytes[..], &[0]].concat();
         assert!(SavedComparison::decode("h", &longer, &recipes).is_err());
@@ -188,9 +189,9 @@ mod tests {
 
     #[test]
     fn rejects_another_recipe_with_both_names() {
-        let (saved, recipes) = saved();
-        let other = BTreeMap::from([("doc_id".into(), "d2".into())]);
-        let error = SavedComparison::decode("h", &saved.encode(&recipes), &other).unwrap_err();
+        let (comparison, recipes) = example();
+        let other_recipes = BTreeMap::from([("doc_id".into(), "d2".into())]);
+        let error = SavedComparison::decode("h", &comparison.encode(&recipes), &other_recipes).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("doc_id=d1") && error.to_string().contains("doc_id=d2"));
     }

@@ -45,33 +45,33 @@ pub struct Site {
     /// Number of pages of the old crawl and of the new one.
     pub pages: [u64; 2],
     /// Number of URLs that are pages in both crawls.
-    pub both: u64,
+    pub n_common: u64,
     /// Number of pages by change, in the order of [`PageChange::ALL`].
     pub what: [u64; PageChange::ALL.len()],
 }
 
 impl Site {
-    fn lost(&self) -> u64 {
-        self.pages[0] - self.both
+    fn n_lost(&self) -> u64 {
+        self.pages[0] - self.n_common
     }
 
     fn gained(&self) -> u64 {
-        self.pages[1] - self.both
+        self.pages[1] - self.n_common
     }
 
     /// True if at most a tenth of its old pages are still at their URL.
     fn has_gone(&self) -> bool {
-        self.pages[0] > 0 && self.both * 10 <= self.pages[0]
+        self.pages[0] > 0 && self.n_common * 10 <= self.pages[0]
     }
 
     /// True if at most a tenth of its new pages were at their URL before.
     fn has_come(&self) -> bool {
-        self.pages[1] > 0 && self.both * 10 <= self.pages[1]
+        self.pages[1] > 0 && self.n_common * 10 <= self.pages[1]
     }
 
     /// Returns the name of its host without `www.`. Sites with equal bare names are one site that
     /// is reachable under several names.
-    fn bare(&self) -> &str {
+    fn bare_name(&self) -> &str {
         let host = host_of(&self.name);
         host.strip_prefix("www.").unwrap_or(host)
     }
@@ -83,15 +83,15 @@ pub struct Sites(pub HashKeyMap<Site>);
 
 impl Sites {
     /// Merges the sites and pages that several threads have counted.
-    pub fn from_tallies(counted: impl IntoIterator<Item = SiteTally>) -> Sites {
+    pub fn from_tallies(tallies: impl IntoIterator<Item = SiteTally>) -> Sites {
         let mut sites = Sites::default();
-        for of_thread in counted {
-            for (id, number) in of_thread.numbers {
-                let [old, new, both] = of_thread.pages[number as usize].map(u64::from);
-                let name = || Site { name: of_thread.names[number as usize].into(), ..Site::default() };
+        for tally in tallies {
+            for (id, number) in tally.numbers {
+                let [old, new, n_common] = tally.pages[number as usize].map(u64::from);
+                let name = || Site { name: tally.names[number as usize].into(), ..Site::default() };
                 let site = sites.0.entry(id).or_insert_with(name);
                 site.pages = [site.pages[0] + old, site.pages[1] + new];
-                site.both += both;
+                site.n_common += n_common;
             }
         }
         sites
@@ -103,16 +103,16 @@ impl Sites {
     }
 
     /// Adds the changes of pages, counted by the number of their site.
-    pub fn add(&mut self, numbers: &HashKeyMap<u32>, judged: &[SitePages]) {
+    pub fn add(&mut self, numbers: &HashKeyMap<u32>, judged_pages: &[SitePages]) {
         for (id, site) in &mut self.0 {
-            let counts = &judged[numbers[id] as usize];
+            let counts = &judged_pages[numbers[id] as usize];
             site.what.iter_mut().zip(counts).for_each(|(all, more)| *all += u64::from(*more));
         }
     }
 
     /// Returns the hash of each site's bare name.
     pub fn bare_names(&self) -> HashKeyMap<u64> {
-        self.0.iter().map(|(id, site)| (*id, xxh3_64(site.bare().as_bytes()))).collect()
+        self.0.iter().map(|(id, site)| (*id, xxh3_64(site.bare_name().as_bytes()))).collect()
     }
 }
 
@@ -134,11 +134,11 @@ impl SiteTally {
     /// Counts a page of a site, which is in one crawl or in both.
     pub fn add(&mut self, site: &str, old: bool, new: bool) {
         let number = match self.numbers.entry(site_id(site)) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(unknown) => {
+            Entry::Occupied(occupied) => *occupied.get(),
+            Entry::Vacant(vacant) => {
                 self.names.push(site);
                 self.pages.push([0; 3]);
-                *unknown.insert(self.pages.len() as u32 - 1)
+                *vacant.insert(self.pages.len() as u32 - 1)
             }
         };
         let pages = &mut self.pages[number as usize];
@@ -160,14 +160,14 @@ pub(super) struct SiteVotes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SiteMove {
     /// Site that the pages left.
-    pub from: SiteId,
+    pub source: SiteId,
     /// Site that the pages moved to.
-    pub to: SiteId,
+    pub target: SiteId,
     /// True if both sites are one host under another scheme or with another `www.`; then equal
     /// paths suffice as evidence.
     pub one_host: bool,
     /// True if the site as a whole may have moved, and not only some of its pages.
-    pub whole: bool,
+    pub is_whole: bool,
 }
 
 /// Minimum number of equal or near texts under equal paths for two hosts to be related.
@@ -188,78 +188,78 @@ const TEXTS: u64 = 3;
 ///
 /// The result is the same when old and new are exchanged.
 pub(super) fn between(sites: &Sites, votes: &HashMap<(SiteId, SiteId), SiteVotes>) -> Vec<SiteMove> {
-    let mut found = Vec::new();
-    for (&(from, to), votes) in votes {
-        let (old, new) = (&sites.0[&from], &sites.0[&to]);
-        let (fewer, more) = (old.lost().min(new.gained()), old.lost().max(new.gained()));
-        let enough = votes.paths * 2 >= fewer && votes.paths * 10 >= more;
-        let whole = enough && (old.has_gone() || new.has_come());
-        let one_host = old.bare() == new.bare() && whole;
-        let texts = votes.texts >= TEXTS.min(fewer) && votes.texts * 10 >= votes.paths;
-        if from != to && (one_host || texts) {
+    let mut site_moves = Vec::new();
+    for (&(source, target), votes) in votes {
+        let (old, new) = (&sites.0[&source], &sites.0[&target]);
+        let (smaller, larger) = (old.n_lost().min(new.gained()), old.n_lost().max(new.gained()));
+        let has_enough = votes.paths * 2 >= smaller && votes.paths * 10 >= larger;
+        let is_whole = has_enough && (old.has_gone() || new.has_come());
+        let one_host = old.bare_name() == new.bare_name() && is_whole;
+        let texts = votes.texts >= TEXTS.min(smaller) && votes.texts * 10 >= votes.paths;
+        if source != target && (one_host || texts) {
             // Orders by the unordered pair of ids, so that the order is the same when old and new
             // are exchanged.
-            let order = (Reverse((one_host, votes.paths, votes.texts)), from.min(to), from.max(to));
-            found.push((order, SiteMove { from, to, one_host, whole }));
+            let order = (Reverse((one_host, votes.paths, votes.texts)), source.min(target), source.max(target));
+            site_moves.push((order, SiteMove { source, target, one_host, is_whole }));
         }
     }
-    found.sort_unstable_by_key(|one| one.0);
-    found.into_iter().map(|one| one.1).collect()
+    site_moves.sort_unstable_by_key(|one| one.0);
+    site_moves.into_iter().map(|one| one.1).collect()
 }
 
-/// Selects the sites that moved as a whole. `between` has the pairs with most evidence first. A
+/// Selects the sites that moved as a whole. `site_moves` has the pairs with most evidence first. A
 /// site that has gone moved to one place, and a site that has come moved from one place; sites that
 /// still exist may have lost pages to several or gained pages from several.
-pub(super) fn moved_sites(sites: &Sites, between: &[SiteMove]) -> Vec<SiteMove> {
-    let mut taken: [HashSet<SiteId>; 2] = Default::default();
-    let mut moves = Vec::new();
-    for one in between.iter().filter(|one| one.whole) {
-        let gone = sites.0[&one.from].has_gone();
-        let come = sites.0[&one.to].has_come();
-        if gone && taken[0].contains(&one.from) || come && taken[1].contains(&one.to) {
+pub(super) fn moved_sites(sites: &Sites, site_moves: &[SiteMove]) -> Vec<SiteMove> {
+    let mut taken_sites: [HashSet<SiteId>; 2] = Default::default();
+    let mut chosen_moves = Vec::new();
+    for site_move in site_moves.iter().filter(|one| one.is_whole) {
+        let is_gone = sites.0[&site_move.source].has_gone();
+        let come = sites.0[&site_move.target].has_come();
+        if is_gone && taken_sites[0].contains(&site_move.source) || come && taken_sites[1].contains(&site_move.target) {
             continue;
         }
-        taken[0].insert(one.from);
-        taken[1].insert(one.to);
-        moves.push(*one);
+        taken_sites[0].insert(site_move.source);
+        taken_sites[1].insert(site_move.target);
+        chosen_moves.push(*site_move);
     }
-    moves
+    chosen_moves
 }
 
 /// A site, its change, and the other site if it moved.
 type SiteRow<'s> = (&'s Site, &'static str, Option<SiteId>);
 
 /// Builds `hosts_changed`: the sites with any change, by host, then by scheme.
-pub(super) fn table(sites: &Sites, moves: &[SiteMove]) -> Table {
+pub(super) fn table(sites: &Sites, site_moves: &[SiteMove]) -> Table {
     // The move with most evidence decides.
     let best = |pairs: &mut dyn Iterator<Item = (SiteId, SiteId)>| {
         let mut best: HashMap<SiteId, SiteId> = HashMap::new();
         pairs.for_each(|(site, other)| _ = best.entry(site).or_insert(other));
         best
     };
-    let went_to = best(&mut moves.iter().map(|one| (one.from, one.to)));
-    let came_from = best(&mut moves.iter().map(|one| (one.to, one.from)));
+    let went_to = best(&mut site_moves.iter().map(|one| (one.source, one.target)));
+    let came_from = best(&mut site_moves.iter().map(|one| (one.target, one.source)));
     let mut rows: Vec<SiteRow<'_>> = Vec::new();
     for (id, site) in &sites.0 {
-        let (to, from) = (went_to.get(id).copied(), came_from.get(id).copied());
+        let (target, source) = (went_to.get(id).copied(), came_from.get(id).copied());
         // A site that keeps more than a tenth of its pages is not reported as moved, even if the
         // others moved.
-        let (what, other) = match site {
-            site if to.is_some() && site.has_gone() => ("moved_from", to),
-            site if from.is_some() && site.has_come() => ("moved_to", from),
+        let (what, counterpart) = match site {
+            site if target.is_some() && site.has_gone() => ("moved_from", target),
+            site if source.is_some() && site.has_come() => ("moved_to", source),
             Site { pages: [0, _], .. } => ("new", None),
             Site { pages: [_, 0], .. } => ("gone", None),
             site if site.what[PageChange::Same as usize] == site.pages[0].max(site.pages[1]) => ("same", None),
             _ => ("changed", None),
         };
         if what != "same" {
-            rows.push((site, what, other));
+            rows.push((site, what, counterpart));
         }
     }
     rows.sort_by_cached_key(|row| (host_of(&row.0.name).to_string(), row.0.name.clone()));
     let texts = |value: &dyn Fn(&SiteRow<'_>) -> String| TableColumn::Text(rows.iter().map(value).collect());
     let counts = |value: &dyn Fn(&Site) -> u64| TableColumn::Count(rows.iter().map(|row| value(row.0)).collect());
-    let of = |what: PageChange| counts(&move |site: &Site| site.what[what as usize]);
+    let count_of = |what: PageChange| counts(&move |site: &Site| site.what[what as usize]);
     Table::new([
         ("host", texts(&|row| host_of(&row.0.name).to_string())),
         ("site", texts(&|row| row.0.name.clone())),
@@ -267,16 +267,16 @@ pub(super) fn table(sites: &Sites, moves: &[SiteMove]) -> Table {
         ("other_site", texts(&|row| row.2.map_or(String::new(), |other| sites.0[&other].name.clone()))),
         ("pages_old", counts(&|site| site.pages[0])),
         ("pages_new", counts(&|site| site.pages[1])),
-        ("same", of(PageChange::Same)),
-        ("bytes", of(PageChange::Bytes)),
-        ("near", of(PageChange::Near)),
-        ("changed", of(PageChange::Changed)),
-        ("rewritten", of(PageChange::Rewritten)),
-        ("reverted", of(PageChange::Reverted)),
-        ("gone", of(PageChange::Gone)),
-        ("new", of(PageChange::New)),
-        ("moved_from", of(PageChange::MovedFrom)),
-        ("moved_to", of(PageChange::MovedTo)),
+        ("same", count_of(PageChange::Same)),
+        ("bytes", count_of(PageChange::Bytes)),
+        ("near", count_of(PageChange::Near)),
+        ("changed", count_of(PageChange::Changed)),
+        ("rewritten", count_of(PageChange::Rewritten)),
+        ("reverted", count_of(PageChange::Reverted)),
+        ("gone", count_of(PageChange::Gone)),
+        ("new", count_of(PageChange::New)),
+        ("moved_from", count_of(PageChange::MovedFrom)),
+        ("moved_to", count_of(PageChange::MovedTo)),
     ])
 }
 
@@ -286,59 +286,63 @@ mod tests {
 
     use super::*;
 
-    fn sites(of: &[(&str, [u64; 2], u64)]) -> Sites {
+    fn sites(site_rows: &[(&str, [u64; 2], u64)]) -> Sites {
         let mut sites = Sites::default();
-        for (name, pages, both) in of {
-            let site = Site { name: name.to_string(), pages: *pages, both: *both, ..Site::default() };
+        for (name, pages, n_common) in site_rows {
+            let site = Site { name: name.to_string(), pages: *pages, n_common: *n_common, ..Site::default() };
             sites.0.insert(site_id(name), site);
         }
         sites
     }
 
-    fn message(of: &[(&str, [u64; 2], u64)], votes: &[(&str, &str, u64, u64)]) -> Vec<(String, String)> {
-        let sites = sites(of);
-        let there =
+    fn message(site_rows: &[(&str, [u64; 2], u64)], votes: &[(&str, &str, u64, u64)]) -> Vec<(String, String)> {
+        let sites = sites(site_rows);
+        let forward_votes =
             votes.iter().map(|&(a, b, paths, texts)| ((site_id(a), site_id(b)), SiteVotes { paths, texts })).collect();
-        let moved = moved_sites(&sites, &between(&sites, &there));
+        let moved_pairs = moved_sites(&sites, &between(&sites, &forward_votes));
         // Exchanges old and new.
-        let mirrored =
+        let mirrored_sites =
             sites.0.iter().map(|(id, site)| (*id, Site { pages: [site.pages[1], site.pages[0]], ..site.clone() }));
-        let back = there.iter().map(|(&(a, b), votes)| ((b, a), *votes)).collect();
-        let mirrored = Sites(mirrored.collect());
-        let back = moved_sites(&mirrored, &between(&mirrored, &back));
-        let turned: Vec<SiteMove> = back.iter().map(|one| SiteMove { from: one.to, to: one.from, ..*one }).collect();
-        assert_eq!(turned, moved);
+        let backward_votes = forward_votes.iter().map(|(&(a, b), votes)| ((b, a), *votes)).collect();
+        let mirrored_sites = Sites(mirrored_sites.collect());
+        let backward_moves = moved_sites(&mirrored_sites, &between(&mirrored_sites, &backward_votes));
+        let reversed: Vec<SiteMove> =
+            backward_moves.iter().map(|one| SiteMove { source: one.target, target: one.source, ..*one }).collect();
+        assert_eq!(reversed, moved_pairs);
         let name = |id: &SiteId| sites.0[id].name.clone();
-        moved.iter().map(|one| (name(&one.from), name(&one.to))).collect()
+        moved_pairs.iter().map(|one| (name(&one.source), name(&one.target))).collect()
     }
 
     #[test]
     fn site_under_another_scheme_has_moved_with_any_texts() {
-        let of = [("http://a.example", [10, 0], 0), ("https://www.a.example", [0, 12], 0)];
-        let moved = vec![("http://a.example".to_string(), "https://www.a.example".to_string())];
-        assert_eq!(message(&of, &[("http://a.example", "https://www.a.example", 6, 0)]), moved);
-        assert_eq!(message(&of, &[("http://a.example", "https://www.a.example", 4, 0)]), []);
+        let site_rows = [("http://a.example", [10, 0], 0), ("https://www.a.example", [0, 12], 0)];
+        let moved_pairs = vec![("http://a.example".to_string(), "https://www.a.example".to_string())];
+        assert_eq!(message(&site_rows, &[("http://a.example", "https://www.a.example", 6, 0)]), moved_pairs);
+        assert_eq!(message(&site_rows, &[("http://a.example", "https://www.a.example", 4, 0)]), []);
     }
 
     #[test]
     fn renaming_needs_texts_and_a_mutually_best_match() {
-        let of = [("http://a", [10, 1], 1), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
-        assert_eq!(message(&of, &[("http://a", "http://b", 9, 0)]), []);
-        let moved = message(&of, &[("http://a", "http://b", 8, 4), ("http://a", "http://c", 9, 3)]);
-        assert_eq!(moved, [("http://a".to_string(), "http://c".to_string())]);
+        let site_rows = [("http://a", [10, 1], 1), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
+        assert_eq!(message(&site_rows, &[("http://a", "http://b", 9, 0)]), []);
+        let moved_pairs = message(&site_rows, &[("http://a", "http://b", 8, 4), ("http://a", "http://c", 9, 3)]);
+        assert_eq!(moved_pairs, [("http://a".to_string(), "http://c".to_string())]);
     }
 
     #[test]
     fn existing_site_may_lose_parts_to_several_new_sites() {
-        let of = [("http://a", [30, 10], 10), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
-        let moved = message(&of, &[("http://a", "http://b", 9, 4), ("http://a", "http://c", 10, 3)]);
-        assert_eq!(moved, [("http://a", "http://c"), ("http://a", "http://b")].map(|(a, b)| (a.into(), b.into())));
+        let site_rows = [("http://a", [30, 10], 10), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
+        let moved_pairs = message(&site_rows, &[("http://a", "http://b", 9, 4), ("http://a", "http://c", 10, 3)]);
+        assert_eq!(
+            moved_pairs,
+            [("http://a", "http://c"), ("http://a", "http://b")].map(|(a, b)| (a.into(), b.into()))
+        );
     }
 
     #[test]
     fn existing_site_has_not_moved_to_an_existing_one() {
-        let of = [("http://a", [10, 5], 5), ("http://b", [10, 15], 10)];
-        assert_eq!(message(&of, &[("http://a", "http://b", 5, 5)]), []);
+        let site_rows = [("http://a", [10, 5], 5), ("http://b", [10, 15], 10)];
+        assert_eq!(message(&site_rows, &[("http://a", "http://b", 5, 5)]), []);
     }
 
     proptest! {
@@ -361,7 +365,7 @@ mod tests {
                 of_threads[thread].add(&name, old, new);
                 let site = plain.entry(name.clone()).or_insert_with(|| Site { name, ..Site::default() });
                 site.pages = [site.pages[0] + u64::from(old), site.pages[1] + u64::from(new)];
-                site.both += u64::from(old && new);
+                site.n_common += u64::from(old && new);
             }
             let mut sites = Sites::from_tallies(of_threads);
             prop_assert!(sites.0.iter().all(|(id, site)| *id == site_id(&site.name)));

@@ -26,7 +26,7 @@ pub(super) struct ListEntry {
     /// URL, or prefix of URLs.
     pub url: String,
     /// True if the entry stands for that URL only.
-    pub single: bool,
+    pub is_single: bool,
     /// True if Heritrix has a line for it. False if the line would exclude pages that must be
     /// fetched, or if another line covers it.
     pub heritrix: bool,
@@ -40,7 +40,7 @@ pub(super) struct ListEntry {
 impl ListEntry {
     /// Converts the entry into a prefix for the exports.
     pub(super) fn prefix(&self) -> SkipPrefix {
-        SkipPrefix { prefix: self.url.clone(), single: self.single, pages: self.pages, bytes: self.bytes }
+        SkipPrefix { prefix: self.url.clone(), single: self.is_single, pages: self.pages, bytes: self.bytes }
     }
 }
 
@@ -61,29 +61,30 @@ impl FormerEntries {
     ///
     /// # Errors
     /// Returns any error of [`FinishedRun::open`] and [`RangedTable::find`].
-    pub(super) fn open(past: &PastIntervals, ranges: Ranges, workers: usize) -> Result<Option<FormerEntries>> {
-        let Some(saved) = past.saved.as_ref().filter(|saved| saved.newest == 1 && saved.later <= 1) else {
+    pub(super) fn open(intervals: &PastIntervals, ranges: Ranges, workers: usize) -> Result<Option<FormerEntries>> {
+        let Some(saved_past) = intervals.comparison.as_ref().filter(|saved| saved.newest == 1 && saved.later <= 1)
+        else {
             return Ok(None);
         };
-        let run = FinishedRun::open(&saved.comparison)?;
+        let run = FinishedRun::open(&saved_past.comparison)?;
         let Some(pages) = RangedTable::find(&run, AVOID_STANDING, ("doc_id", 64), ranges, workers)? else {
             return Ok(None);
         };
         let table = run.table(ENTRIES_STANDING)?;
-        let (single, ago) = (table.bool("single")?, table.u32("crawls_ago")?);
+        let (is_single, crawls_ago) = (table.bool("single")?, table.u32("crawls_ago")?);
         // Older builds did not store this column, and gave each entry a line for Heritrix.
         let heritrix = table.bool("heritrix").ok();
         let sizes = table.u64("pages").ok().zip(table.u64("bytes").ok());
-        let rows = table.text("url")?.iter().enumerate().filter(|(row, _)| ago[*row] == saved.later);
+        let rows = table.text("url")?.iter().enumerate().filter(|(row, _)| crawls_ago[*row] == saved_past.later);
         let entry = |(row, url): (usize, &str)| ListEntry {
             url: url.to_string(),
-            single: single[row],
+            is_single: is_single[row],
             heritrix: heritrix.is_none_or(|heritrix| heritrix[row]),
             pages: sizes.map_or(0, |sizes| sizes.0[row]),
             bytes: sizes.map_or(0, |sizes| sizes.1[row]),
         };
         let entries = rows.map(entry).collect();
-        Ok(Some(FormerEntries { pages, crawls_ago: saved.later, entries }))
+        Ok(Some(FormerEntries { pages, crawls_ago: saved_past.later, entries }))
     }
 
     /// Reads the pages in a range of doc ids, with the columns of `avoid` that are compared.
@@ -92,8 +93,8 @@ impl FormerEntries {
     /// Returns any error of [`RangedTable::read`].
     pub(super) fn read(&self, range: usize) -> Result<Table> {
         let mut table = self.pages.read(range, &[&COLUMNS[..], &["crawls_ago"]].concat())?;
-        let ago = table.u32("crawls_ago")?;
-        let rows: Vec<usize> = (0..ago.len()).filter(|&row| ago[row] == self.crawls_ago).collect();
+        let crawls_ago = table.u32("crawls_ago")?;
+        let rows: Vec<usize> = (0..crawls_ago.len()).filter(|&row| crawls_ago[row] == self.crawls_ago).collect();
         table = table.pick(&rows);
         table.columns.retain(|(name, _)| name != "crawls_ago");
         Ok(table)
@@ -104,24 +105,24 @@ impl FormerEntries {
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::Input`] if their columns differ.
-pub(super) fn pages(stood: Table, stands: Table) -> Result<Table> {
-    let ago = [vec![1; stood.rows()], vec![0; stands.rows()]].concat();
-    let mut table = stood;
-    table.append(stands)?;
-    table.columns.push(("crawls_ago".into(), TableColumn::U32(ago)));
+pub(super) fn pages(former: Table, standing_rows: Table) -> Result<Table> {
+    let crawls_ago = [vec![1; former.rows()], vec![0; standing_rows.rows()]].concat();
+    let mut table = former;
+    table.append(standing_rows)?;
+    table.columns.push(("crawls_ago".into(), TableColumn::U32(crawls_ago)));
     by_page(&table)
 }
 
 /// Builds the table of entries that stood and of those that stand.
-pub(super) fn entries(stood: &[ListEntry], stands: &[ListEntry]) -> Table {
-    let all = || stood.iter().chain(stands);
+pub(super) fn entries(former: &[ListEntry], standing_rows: &[ListEntry]) -> Table {
+    let both_lists = || former.iter().chain(standing_rows);
     Table::new([
-        ("url", TableColumn::Text(all().map(|entry| entry.url.as_str()).collect())),
-        ("single", TableColumn::Bool(all().map(|entry| entry.single).collect())),
-        ("heritrix", TableColumn::Bool(all().map(|entry| entry.heritrix).collect())),
-        ("pages", TableColumn::Count(all().map(|entry| entry.pages).collect())),
-        ("bytes", TableColumn::Count(all().map(|entry| entry.bytes).collect())),
-        ("crawls_ago", TableColumn::U32([vec![1; stood.len()], vec![0; stands.len()]].concat())),
+        ("url", TableColumn::Text(both_lists().map(|entry| entry.url.as_str()).collect())),
+        ("single", TableColumn::Bool(both_lists().map(|entry| entry.is_single).collect())),
+        ("heritrix", TableColumn::Bool(both_lists().map(|entry| entry.heritrix).collect())),
+        ("pages", TableColumn::Count(both_lists().map(|entry| entry.pages).collect())),
+        ("bytes", TableColumn::Count(both_lists().map(|entry| entry.bytes).collect())),
+        ("crawls_ago", TableColumn::U32([vec![1; former.len()], vec![0; standing_rows.len()]].concat())),
     ])
 }
 

@@ -65,31 +65,31 @@ pub struct ExportLines {
 
 impl CompareSummary {
     pub(super) fn new(
-        of: &ComparableResults,
+        results: &ComparableResults,
         counts: &ChangeCounts,
         sites: &Sites,
         sites_changed: &StringTable,
         overlaps: Vec<(&'static str, CrawlOverlap)>,
         exports: Vec<(String, [u64; 2])>,
     ) -> CompareSummary {
-        let mut by_what: BTreeMap<String, u64> = BTreeMap::new();
+        let mut change_counts: BTreeMap<String, u64> = BTreeMap::new();
         for what in sites_changed.iter().filter(|what| *what != "same") {
-            *by_what.entry(what.to_string()).or_default() += 1;
+            *change_counts.entry(what.to_string()).or_default() += 1;
         }
         CompareSummary {
-            pages_old: of.pages[0].rows(),
-            pages_new: of.pages[1].rows(),
+            pages_old: results.pages[0].rows(),
+            pages_new: results.pages[1].rows(),
             pages: PageChange::ALL.into_iter().map(|what| (what.as_str(), counts.count(what))).collect(),
             gone: counts.why_gone.clone(),
             moved_same_text: counts.moved_same_text,
             sites: sites.0.len() as u64,
-            sites_changed: by_what,
+            sites_changed: change_counts,
             avoid_changed: counts.avoid.clone(),
             exports: exports
                 .into_iter()
                 .map(|(name, [added, removed])| (name, ExportLines { added, removed }))
                 .collect(),
-            patch: of.comparable.settings && !of.list_is_lost,
+            patch: results.comparable.settings && !results.list_is_lost,
             overlap: overlaps.into_iter().collect(),
             more: BTreeMap::new(),
             beside: BTreeMap::new(),

@@ -30,7 +30,7 @@ fn texts<'a>(values: impl Iterator<Item = &'a str>) -> TableColumn {
 type Skip<'a> = (&'a str, &'a str, &'a str);
 
 /// Writes a synthetic result.
-fn result(folder: &Path, crawl: &Crawl, skip: &[Skip<'_>], rejected: &[(&str, &str)], job: &Job) -> String {
+fn result(folder: &Path, crawl: &Crawl, skip: &[Skip<'_>], rejected_urls: &[(&str, &str)], job: &Job) -> String {
     let mut pages: Vec<(DocId, &String, &PageContent)> =
         crawl.iter().map(|(url, page)| (doc_id(url), url, page)).collect();
     pages.sort_by_key(|row| row.0);
@@ -60,22 +60,22 @@ fn result(folder: &Path, crawl: &Crawl, skip: &[Skip<'_>], rejected: &[(&str, &s
         ("why", texts(skip.iter().map(|row| row.1.2))),
     ]);
     writer.add("avoid", avoid).unwrap();
-    let rejected = Table::new([
-        ("reason", texts(rejected.iter().map(|row| row.0))),
-        ("detail", texts(rejected.iter().map(|row| row.1))),
+    let rejected_table = Table::new([
+        ("reason", texts(rejected_urls.iter().map(|row| row.0))),
+        ("detail", texts(rejected_urls.iter().map(|row| row.1))),
     ]);
-    writer.add("rejected", rejected).unwrap();
-    let none = || TableColumn::U32(Vec::new());
+    writer.add("rejected", rejected_table).unwrap();
+    let no_rows = || TableColumn::U32(Vec::new());
     let names = || TableColumn::Text(StringTable::new());
     let servers = Table::new([
         ("a", TableColumn::Id(Vec::new())),
         ("b", TableColumn::Id(Vec::new())),
         ("host_a", names()),
         ("host_b", names()),
-        ("shared", none()),
-        ("pages_a", none()),
-        ("pages_b", none()),
-        ("same_path", none()),
+        ("shared", no_rows()),
+        ("pages_a", no_rows()),
+        ("pages_b", no_rows()),
+        ("same_path", no_rows()),
         ("kind", names()),
     ]);
     writer.add("server_pairs", servers).unwrap();
@@ -132,50 +132,50 @@ impl Made {
 /// Reads the changes of pages from a comparison: the change of each page, and its counterpart.
 fn message(run: &FinishedRun) -> BTreeMap<DocId, (String, DocId)> {
     let table = run.table("pages_changed").unwrap();
-    let others =
+    let counterparts =
         table.text("what").unwrap().iter().map(String::from).zip(table.u64("other_doc_id").unwrap().iter().copied());
-    let message: BTreeMap<_, _> = table.u64("doc_id").unwrap().iter().copied().zip(others).collect();
+    let message: BTreeMap<_, _> = table.u64("doc_id").unwrap().iter().copied().zip(counterparts).collect();
     assert_eq!(message.len(), table.rows());
     message
 }
 
 /// Computes the change of each page by loops over all pairs of pages.
-fn plain(old: &Crawl, new: &Crawl) -> BTreeMap<DocId, (String, DocId)> {
-    let only = |of: &Crawl, other: &Crawl| -> Vec<(DocId, String, PageContent)> {
-        let pages = of.iter().filter(|(url, _)| !other.contains_key(*url));
+fn expected_changes(old: &Crawl, new: &Crawl) -> BTreeMap<DocId, (String, DocId)> {
+    let only = |other_crawl: &Crawl, counterpart: &Crawl| -> Vec<(DocId, String, PageContent)> {
+        let pages = other_crawl.iter().filter(|(url, _)| !counterpart.contains_key(*url));
         let mut pages: Vec<_> = pages.map(|(url, page)| (doc_id(url), url.clone(), *page)).collect();
         pages.sort_by_key(|row| row.0);
         pages
     };
-    let (gone, came) = (only(old, new), only(new, old));
-    let near = |x: &PageContent, y: &PageContent, most: u32| x.bits(y).is_some_and(|bits| bits <= most);
+    let (gone_pages, new_pages) = (only(old, new), only(new, old));
+    let is_near = |x: &PageContent, y: &PageContent, most: u32| x.bits(y).is_some_and(|bits| bits <= most);
     let mut sites = Sites::default();
     for url in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
         let (in_old, in_new) = (u64::from(old.contains_key(url)), u64::from(new.contains_key(url)));
         let name = split(url).0;
         let site = sites.0.entry(site_id(name)).or_insert_with(|| Site { name: name.into(), ..Site::default() });
         site.pages = [site.pages[0] + in_old, site.pages[1] + in_new];
-        site.both += in_old * in_new;
+        site.n_common += in_old * in_new;
     }
     let text = |x: &PageContent, y: &PageContent| x.exact != 0 && x.exact == y.exact;
     let mut votes: HashMap<(SiteId, SiteId), SiteVotes> = HashMap::new();
-    for (_, from, x) in &gone {
-        for (_, to, y) in came.iter().filter(|row| split(&row.1).1 == split(from).1) {
-            let votes = votes.entry((site_id(split(from).0), site_id(split(to).0))).or_default();
+    for (_, old_id, x) in &gone_pages {
+        for (_, new_id, y) in new_pages.iter().filter(|row| split(&row.1).1 == split(old_id).1) {
+            let votes = votes.entry((site_id(split(old_id).0), site_id(split(new_id).0))).or_default();
             votes.paths += 1;
-            votes.texts += u64::from(text(x, y) || near(x, y, MAX_NEAR_BITS));
+            votes.texts += u64::from(text(x, y) || is_near(x, y, MAX_NEAR_BITS));
         }
     }
-    let mut moved: BTreeMap<DocId, DocId> = BTreeMap::new();
+    let mut moved_ids: BTreeMap<DocId, DocId> = BTreeMap::new();
     let mut arrived: BTreeMap<DocId, DocId> = BTreeMap::new();
-    for SiteMove { from, to, one_host, .. } in between(&sites, &votes) {
-        for (x, old_url, old_page) in gone.iter().filter(|row| site_id(split(&row.1).0) == from) {
-            for (y, new_url, new_page) in came.iter().filter(|row| site_id(split(&row.1).0) == to) {
+    for SiteMove { source, target, one_host, .. } in between(&sites, &votes) {
+        for (x, old_url, old_page) in gone_pages.iter().filter(|row| site_id(split(&row.1).0) == source) {
+            for (y, new_url, new_page) in new_pages.iter().filter(|row| site_id(split(&row.1).0) == target) {
                 let bits = old_page.bits(new_page);
-                let alike = text(old_page, new_page) || bits.is_none_or(|bits| bits <= REWRITTEN_BITS);
-                let free = !moved.contains_key(x) && !arrived.contains_key(y);
-                if split(old_url).1 == split(new_url).1 && (one_host || alike) && free {
-                    moved.insert(*x, *y);
+                let is_similar = text(old_page, new_page) || bits.is_none_or(|bits| bits <= REWRITTEN_BITS);
+                let free = !moved_ids.contains_key(x) && !arrived.contains_key(y);
+                if split(old_url).1 == split(new_url).1 && (one_host || is_similar) && free {
+                    moved_ids.insert(*x, *y);
                     arrived.insert(*y, *x);
                 }
             }
@@ -183,17 +183,20 @@ fn plain(old: &Crawl, new: &Crawl) -> BTreeMap<DocId, (String, DocId)> {
     }
     let steps: [fn(&str) -> String; 3] = [|url| split(url).1.into(), |url| split(url).0.into(), |_| String::new()];
     for step in steps {
-        let before = (moved.clone(), arrived.clone());
-        for (x, old_url, old_page) in &gone {
-            let left = |pages: &[(DocId, String, PageContent)], taken: &BTreeMap<DocId, DocId>| -> Vec<DocId> {
-                let of = pages.iter().filter(|row| !taken.contains_key(&row.0) && text(&row.2, old_page));
-                of.filter(|row| step(&row.1) == step(old_url)).map(|row| row.0).collect()
+        let previous_moves = (moved_ids.clone(), arrived.clone());
+        for (x, old_url, old_page) in &gone_pages {
+            let left = |pages: &[(DocId, String, PageContent)], taken_ids: &BTreeMap<DocId, DocId>| -> Vec<DocId> {
+                let same_text_pages =
+                    pages.iter().filter(|row| !taken_ids.contains_key(&row.0) && text(&row.2, old_page));
+                same_text_pages.filter(|row| step(&row.1) == step(old_url)).map(|row| row.0).collect()
             };
-            if moved.contains_key(x) || left(&gone, &before.0).len().max(left(&came, &before.1).len()) > COMMON {
+            if moved_ids.contains_key(x)
+                || left(&gone_pages, &previous_moves.0).len().max(left(&new_pages, &previous_moves.1).len()) > COMMON
+            {
                 continue;
             }
-            if let Some(y) = left(&came, &arrived).first() {
-                moved.insert(*x, *y);
+            if let Some(y) = left(&new_pages, &arrived).first() {
+                moved_ids.insert(*x, *y);
                 arrived.insert(*y, *x);
             }
         }
@@ -208,13 +211,13 @@ fn plain(old: &Crawl, new: &Crawl) -> BTreeMap<DocId, (String, DocId)> {
         }
     }
     let word = |what: PageChange, other: Option<&DocId>| (what.as_str().to_string(), other.copied().unwrap_or(0));
-    for (id, ..) in &gone {
-        let other = moved.get(id);
-        message.insert(*id, word(if other.is_some() { PageChange::MovedFrom } else { PageChange::Gone }, other));
+    for (id, ..) in &gone_pages {
+        let target = moved_ids.get(id);
+        message.insert(*id, word(if target.is_some() { PageChange::MovedFrom } else { PageChange::Gone }, target));
     }
-    for (id, ..) in &came {
-        let other = arrived.get(id);
-        message.insert(*id, word(if other.is_some() { PageChange::MovedTo } else { PageChange::New }, other));
+    for (id, ..) in &new_pages {
+        let source = arrived.get(id);
+        message.insert(*id, word(if source.is_some() { PageChange::MovedTo } else { PageChange::New }, source));
     }
     message
 }
@@ -238,7 +241,7 @@ proptest! {
         made.result("old", &old);
         made.result("new", &new);
         let message = message(&made.diff(["old", "new", "diff"], Recrawl::default()));
-        prop_assert_eq!(&message, &plain(&old, &new));
+        prop_assert_eq!(&message, &expected_changes(&old, &new));
         // Applying the changes to the old pages must yield the new pages.
         let mut pages: BTreeSet<DocId> = old.keys().map(|url| doc_id(url)).collect();
         for (page, (what, _)) in &message {
@@ -310,11 +313,11 @@ fn site(name: &str, pages: std::ops::Range<u64>) -> impl Iterator<Item = (String
 
 #[test]
 fn a_crawl_compared_with_itself_has_no_changes() {
-    let made = Made::new();
+    let fixture = Made::new();
     let crawl: Crawl = site("http://a.example", 0..300).collect();
-    made.result("a", &crawl);
-    made.result("b", &crawl);
-    let run = made.diff(["a", "b", "diff"], Recrawl::default());
+    fixture.result("a", &crawl);
+    fixture.result("b", &crawl);
+    let run = fixture.diff(["a", "b", "diff"], Recrawl::default());
     for table in ["pages_changed", "hosts_changed", "avoid_changed", "server_pairs_changed"] {
         assert_eq!((table, run.table(table).unwrap().rows()), (table, 0));
     }
@@ -323,40 +326,40 @@ fn a_crawl_compared_with_itself_has_no_changes() {
 
 #[test]
 fn any_number_of_threads_and_any_memory_yield_the_same_bytes() {
-    let made = Made::new();
+    let fixture = Made::new();
     let old: Crawl = site("http://a.example", 0..400).chain(site("http://b.example", 0..90)).collect();
     let new: Crawl = site("https://a.example", 100..500).chain(site("http://b.example", 30..120)).collect();
-    made.result("old", &old);
-    made.result("new", &new);
+    fixture.result("old", &old);
+    fixture.result("new", &new);
     let files = |workers, memory_bytes, output| {
-        let settings = made.settings(["old", "new", output], Recrawl::default());
+        let settings = fixture.settings(["old", "new", output], Recrawl::default());
         diff(&CompareSettings { workers, memory_bytes, ..settings.clone() }, None).unwrap();
         FinishedRun::open(&settings.output).unwrap().manifest.files
     };
-    let one = files(1, 1 << 30, "one");
-    assert_eq!(one, files(2, 0, "two"));
-    assert_eq!(one, files(3, 100_000, "three"));
+    let expected_files = files(1, 1 << 30, "one");
+    assert_eq!(expected_files, files(2, 0, "two"));
+    assert_eq!(expected_files, files(3, 100_000, "three"));
 }
 
 #[test]
 fn change_of_scheme_is_one_move_among_any_number_of_sites() {
-    let made = Made::new();
+    let fixture = Made::new();
     // More sites share these few paths than the maximum for a path that counts as evidence.
     let names: Vec<String> = (0..2 * COMMON).map(|n| format!("host{n}.example")).collect();
     let old: Crawl = names.iter().flat_map(|name| site(&format!("http://{name}"), 0..3)).collect();
     let new: Crawl = names.iter().flat_map(|name| site(&format!("https://www.{name}"), 0..3)).collect();
-    made.result("old", &old);
-    made.result("new", &new);
-    let run = made.diff(["old", "new", "diff"], Recrawl::default());
+    fixture.result("old", &old);
+    fixture.result("new", &new);
+    let run = fixture.diff(["old", "new", "diff"], Recrawl::default());
     let hosts = run.table("hosts_changed").unwrap();
     let rows =
         hosts.text("site").unwrap().iter().zip(hosts.text("what").unwrap()).zip(hosts.text("other_site").unwrap());
-    for ((site, what), other) in rows {
-        let (expected, there) = match site.strip_prefix("http://") {
+    for ((site, what), counterpart) in rows {
+        let (expected, is_present) = match site.strip_prefix("http://") {
             Some(name) => ("moved_from", format!("https://www.{name}")),
             None => ("moved_to", site.replace("https://www.", "http://")),
         };
-        assert_eq!((what, other), (expected, there.as_str()));
+        assert_eq!((what, counterpart), (expected, is_present.as_str()));
     }
     let message = message(&run);
     assert!(message.values().all(|(what, _)| what.starts_with("moved")), "{message:?}");
@@ -365,37 +368,38 @@ fn change_of_scheme_is_one_move_among_any_number_of_sites() {
 
 #[test]
 fn text_on_many_pages_is_no_evidence_of_a_move() {
-    let made = Made::new();
+    let fixture = Made::new();
     let pages = |site: &str, count: usize| -> Crawl {
         (0..count).map(|n| (format!("{site}/{n}-{}", site.len()), page(7, 7))).collect()
     };
-    for (count, moved) in [(COMMON, true), (COMMON + 1, false)] {
-        made.result(&format!("old{count}"), &pages("http://a.example", count));
-        made.result(&format!("new{count}"), &pages("http://bb.example", count));
+    for (count, is_moved) in [(COMMON, true), (COMMON + 1, false)] {
+        fixture.result(&format!("old{count}"), &pages("http://a.example", count));
+        fixture.result(&format!("new{count}"), &pages("http://bb.example", count));
         let run =
-            made.diff([&format!("old{count}"), &format!("new{count}"), &format!("diff{count}")], Recrawl::default());
-        assert_eq!(message(&run).values().all(|(what, _)| what.starts_with("moved")), moved);
+            fixture.diff([&format!("old{count}"), &format!("new{count}"), &format!("diff{count}")], Recrawl::default());
+        assert_eq!(message(&run).values().all(|(what, _)| what.starts_with("moved")), is_moved);
     }
 }
 
 #[test]
 fn absence_has_a_reason() {
-    let made = Made::new();
+    let fixture = Made::new();
     let urls =
         ["http://a.example/1", "http://a.example/2", "http://a.example/3", "http://b.example/", "http://c.example/"];
     let old: Crawl = urls.iter().zip(1..).map(|(url, n)| (url.to_string(), page(n, n))).collect();
     let new: Crawl = [("http://a.example/9".to_string(), page(90, 90))].into();
     let skip: [Skip<'_>; 1] = [("http://a.example/3", "http://a.example/2", "exact")];
-    result(&made.0.path().join("old"), &old, &skip, &[], &Job::default());
-    let rejected =
+    result(&fixture.0.path().join("old"), &old, &skip, &[], &Job::default());
+    let rejected_urls =
         [("too_large", "over 5: http://a.example:80/2"), ("bad_http", "no head: http://c.example/x"), ("x", "404")];
-    result(&made.0.path().join("new"), &new, &[], &rejected, &Job::default());
-    let why = |output: &str, avoided: AvoidancePolicy| -> Vec<String> {
-        let run = made.diff(["old", "new", output], Recrawl { avoided, ..Recrawl::default() });
+    result(&fixture.0.path().join("new"), &new, &[], &rejected_urls, &Job::default());
+    let why = |output: &str, policy: AvoidancePolicy| -> Vec<String> {
+        let run = fixture.diff(["old", "new", output], Recrawl { avoided: policy, ..Recrawl::default() });
         let table = run.table("pages_changed").unwrap();
         let ids = table.u64("doc_id").unwrap();
-        let at = |url: &&str| table.text("why_gone").unwrap()[ids.binary_search(&doc_id(url)).unwrap()].to_string();
-        urls.iter().map(at).collect()
+        let reason_of =
+            |url: &&str| table.text("why_gone").unwrap()[ids.binary_search(&doc_id(url)).unwrap()].to_string();
+        urls.iter().map(reason_of).collect()
     };
     assert_eq!(why("plain", AvoidancePolicy::No), ["absent", "rejected:too_large", "absent", "host_absent", "absent"]);
     assert_eq!(
@@ -406,25 +410,25 @@ fn absence_has_a_reason() {
 
 #[test]
 fn the_avoid_list_changes_page_by_page_and_line_by_line() {
-    let made = Made::new();
+    let fixture = Made::new();
     let crawl: Crawl = site("http://a.example", 0..5).collect();
     let url = |n: u32| format!("http://a.example/{n}.html");
     let (a, b, c, d) = (url(0), url(1), url(2), url(3));
     result(
-        &made.0.path().join("old"),
+        &fixture.0.path().join("old"),
         &crawl,
         &[(&a, &d, "exact"), (&b, &d, "exact"), (&c, &d, "similar")],
         &[],
         &Job::default(),
     );
     let now: [Skip<'_>; 3] = [(&b, &a, "exact"), (&c, &d, "exact"), (&d, &a, "similar")];
-    result(&made.0.path().join("new"), &crawl, &now, &[], &Job::default());
-    let run = made.diff(["old", "new", "diff"], Recrawl::default());
+    result(&fixture.0.path().join("new"), &crawl, &now, &[], &Job::default());
+    let run = fixture.diff(["old", "new", "diff"], Recrawl::default());
     let table = run.table("avoid_changed").unwrap();
     let rows = table.text("url").unwrap().iter().map(String::from).zip(table.text("what").unwrap());
-    let whats: BTreeMap<String, &str> = rows.collect();
+    let change_kinds: BTreeMap<String, &str> = rows.collect();
     let expected = [(a.clone(), "removed"), (b, "keep_changed"), (c, "why_changed"), (d.clone(), "added")];
-    assert_eq!(whats, expected.into());
+    assert_eq!(change_kinds, expected.into());
     assert!(table.text("page").unwrap().iter().all(|page| page == "same"));
     let export = |name: &str| {
         let bytes = run.folder.join(&format!("exports/{name}")).unwrap().get().unwrap().unwrap();
@@ -435,16 +439,16 @@ fn the_avoid_list_changes_page_by_page_and_line_by_line() {
 
 #[test]
 fn results_of_other_settings_are_refused_unless_only_pages_are_compared() {
-    let made = Made::new();
+    let fixture = Made::new();
     let crawl: Crawl = site("http://a.example", 0..5).collect();
-    made.result("old", &crawl);
+    fixture.result("old", &crawl);
     let mut job = Job::default();
     job.overlap.min_shared = 9;
-    result(&made.0.path().join("new"), &crawl, &[], &[], &job);
-    let settings = made.settings(["old", "new", "diff"], Recrawl::default());
+    result(&fixture.0.path().join("new"), &crawl, &[], &[], &job);
+    let settings = fixture.settings(["old", "new", "diff"], Recrawl::default());
     let error = diff(&settings, None).unwrap_err();
     assert!(error.exit_code() == 2 && error.to_string().contains("overlap.min_shared = 1"), "{error}");
-    let run = made.diff(["old", "new", "diff"], Recrawl { across_settings: true, ..Recrawl::default() });
+    let run = fixture.diff(["old", "new", "diff"], Recrawl { across_settings: true, ..Recrawl::default() });
     let tables: BTreeSet<&str> =
         run.manifest.files.iter().filter_map(|file| file.path.split_once("/part-")).map(|p| p.0).collect();
     assert_eq!(tables, ["crawl_overlap", "hosts_changed", "pages_changed"].into());

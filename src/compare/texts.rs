@@ -28,28 +28,28 @@ impl ChangedTexts {
             rows.dedup();
             Ok(rows)
         };
-        Ok(shared(&take(0)?, &take(1)?))
+        Ok(count_chunks(&take(0)?, &take(1)?))
     }
 }
 
 /// Counts the chunks of each page. The rows are pairs of page and fingerprint, distinct and
 /// ascending. The output ascends by page.
-fn shared(old: &[[DocId; 2]], new: &[[FPrint; 2]]) -> Vec<(DocId, ChunkOverlap)> {
-    let mut found: Vec<(DocId, ChunkOverlap)> = Vec::new();
+fn count_chunks(old: &[[DocId; 2]], new: &[[FPrint; 2]]) -> Vec<(DocId, ChunkOverlap)> {
+    let mut overlaps: Vec<(DocId, ChunkOverlap)> = Vec::new();
     for side in merge(old, new) {
-        let (page, both, of) = match side {
+        let (page, n_common, chunk_counts) = match side {
             MergeSide::Old(i) => (old[i][0], 0, [1, 0]),
             MergeSide::New(j) => (new[j][0], 0, [0, 1]),
             MergeSide::Both(i, _) => (old[i][0], 1, [1, 1]),
         };
-        if found.last().is_none_or(|last| last.0 != page) {
-            found.push((page, ChunkOverlap::default()));
+        if overlaps.last().is_none_or(|last| last.0 != page) {
+            overlaps.push((page, ChunkOverlap::default()));
         }
-        let counts = &mut found.last_mut().expect("one has been pushed").1;
-        counts.shared += both;
-        counts.of = [counts.of[0] + of[0], counts.of[1] + of[1]];
+        let counts = &mut overlaps.last_mut().expect("one has been pushed").1;
+        counts.n_shared += n_common;
+        counts.n_chunks = [counts.n_chunks[0] + chunk_counts[0], counts.n_chunks[1] + chunk_counts[1]];
     }
-    found
+    overlaps
 }
 
 /// Reads the pages whose texts differ again, in the order in which the inputs have them, and cuts
@@ -62,9 +62,9 @@ fn shared(old: &[[DocId; 2]], new: &[[FPrint; 2]]) -> Vec<(DocId, ChunkOverlap)>
 /// # Cost
 /// Holds the tables `pages` of both results in memory, and 16 bytes for each chunk in memory or on
 /// disk. The inputs are read and parsed.
-pub(super) fn read(of: &ComparableResults) -> Result<ChangedTexts> {
-    let (runs, recipe) = ([&of.old, &of.new], of.new.job()?.chunks);
-    let pages = [PageTable::from_run(&of.old)?, PageTable::from_run(&of.new)?];
+pub(super) fn read(results: &ComparableResults) -> Result<ChangedTexts> {
+    let (runs, recipe) = ([&results.old, &results.new], results.new.job()?.chunks);
+    let pages = [PageTable::from_run(&results.old)?, PageTable::from_run(&results.new)?];
     let [old, new] = [PageColumns::from_table(&pages[0].0)?, PageColumns::from_table(&pages[1].0)?];
     let mut rows: [Vec<usize>; 2] = Default::default();
     for side in merge(old.doc_ids, new.doc_ids) {
@@ -83,18 +83,18 @@ pub(super) fn read(of: &ComparableResults) -> Result<ChangedTexts> {
         files.extend(rows.chunk_by(|&x, &y| sources[x] == sources[y]).map(|rows| (side, rows.to_vec())));
     }
     let inputs = [runs[0].job()?.input, runs[1].job()?.input];
-    let share = of.pool.part(of.workers as u64 * 4);
-    let outcome = || std::array::from_fn(|_| Partitions::new(of.ranges.count(), &share));
-    let unread = Mutex::new(files.into_iter());
-    let count = unread.lock().expect("no thread has begun").len();
-    let read = threads::for_each(of.workers, count, outcome, |chunks: &mut [Partitions<[u64; 2]>; 2], _| {
-        let next = unread.lock().expect("nothing panics while it holds this").next();
+    let share = results.pool.part(results.workers as u64 * 4);
+    let outcome = || std::array::from_fn(|_| Partitions::new(results.ranges.count(), &share));
+    let queue = Mutex::new(files.into_iter());
+    let count = queue.lock().expect("no thread has begun").len();
+    let read = threads::for_each(results.workers, count, outcome, |chunks: &mut [Partitions<[u64; 2]>; 2], _| {
+        let next = queue.lock().expect("nothing panics while it holds this").next();
         let Some((side, rows)) = next else { return Ok(()) };
         let (mut recipe, mut fprints) = (ChunkRecipe::new(&recipe), Vec::new());
         let doc_ids = pages[side].doc_ids()?;
         pages[side].read(&rows, &inputs[side], &mut |row, _, text| {
             recipe.fingerprint(text, &mut fprints);
-            let range = of.ranges.range(doc_ids[row]);
+            let range = results.ranges.range(doc_ids[row]);
             fprints.iter().try_for_each(|&fprint| chunks[side].push(range, [doc_ids[row], fprint]))
         })
     })?;
@@ -123,10 +123,10 @@ mod tests {
                 let (a, b): (BTreeSet<u64>, BTreeSet<u64>) = (of(&old, page), of(&new, page));
                 let shared = a.intersection(&b).count() as u32;
                 if !(a.is_empty() && b.is_empty()) {
-                    plain.push((page, ChunkOverlap { shared, of: [a.len() as u32, b.len() as u32] }));
+                    plain.push((page, ChunkOverlap { n_shared: shared, n_chunks: [a.len() as u32, b.len() as u32] }));
                 }
             }
-            prop_assert_eq!(shared(&list(&old), &list(&new)), plain);
+            prop_assert_eq!(count_chunks(&list(&old), &list(&new)), plain);
         }
     }
 }

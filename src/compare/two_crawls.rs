@@ -118,7 +118,7 @@ pub struct ComparableResults {
     pub(super) saved: Option<SavedPast>,
     /// Texts of the crawls before the older one. `None` if the results have different settings.
     pub(super) past: Option<PastTexts>,
-    began: Instant,
+    start: Instant,
 }
 
 impl ComparableResults {
@@ -129,7 +129,7 @@ impl ComparableResults {
     /// differ, and [`webtwin_base::error::Error::Input`] if a folder is not a crawl result or its
     /// files differ from what was written.
     pub fn open(settings: &CompareSettings) -> Result<ComparableResults> {
-        let began = Instant::now();
+        let start = Instant::now();
         let (old, new) = (FinishedRun::open(&settings.old)?, FinishedRun::open(&settings.new)?);
         let comparable = comparable(&old, &new, settings.recrawl.across_settings)?;
         let ranges = Ranges::new(old.rows("pages") + new.rows("pages"), settings.range_rows, RANGES);
@@ -142,12 +142,13 @@ impl ComparableResults {
             true => find(&old, "avoid")?.zip(find(&new, "avoid")?).map(|(old, new)| [old, new]),
             false => None,
         };
-        let stood = match avoid {
+        let former_entries = match avoid {
             Some(_) => FormerEntries::open(&settings.past, ranges, settings.workers)?,
             None => None,
         };
-        let past = comparable.settings.then(|| PastTexts::open(&settings.past, VERSIONS, ranges, settings.workers));
-        let past = past.transpose()?;
+        let past_texts =
+            comparable.settings.then(|| PastTexts::open(&settings.past, VERSIONS, ranges, settings.workers));
+        let past_texts = past_texts.transpose()?;
         let pool = MemoryPool::new(settings.memory_bytes, &settings.spill, "--spill");
         let (recrawl, workers) = (settings.recrawl.clone(), settings.workers);
         Ok(ComparableResults {
@@ -160,11 +161,11 @@ impl ComparableResults {
             ranges,
             pages,
             avoid,
-            stood,
+            stood: former_entries,
             list_is_lost: settings.past.list_is_lost,
-            saved: settings.past.saved.clone(),
-            past,
-            began,
+            saved: settings.past.comparison.clone(),
+            past: past_texts,
+            start,
         })
     }
 
@@ -185,22 +186,27 @@ impl ComparableResults {
     /// the rows that stood next to it.
     pub(super) fn in_force(&self, range: usize) -> Result<Table> {
         let Some([old, _]) = &self.avoid else { return Ok(avoid::none()) };
-        let mut in_force = old.read(range, &COLUMNS)?;
-        if let Some(stood) = &self.stood {
-            in_force.append(stood.read(range)?)?;
-            in_force = stood::by_page(&in_force)?;
+        let mut rows_in_force = old.read(range, &COLUMNS)?;
+        if let Some(former_entries) = &self.stood {
+            rows_in_force.append(former_entries.read(range)?)?;
+            rows_in_force = stood::by_page(&rows_in_force)?;
         }
-        Ok(in_force)
+        Ok(rows_in_force)
     }
 
-    /// Calls `with` for each page of the list in force before the newer crawl, with the page's URL.
+    /// Calls `visit` for each page of the list in force before the newer crawl, with the page's
+    /// URL.
     ///
     /// # Errors
     /// Returns any error of [`RangedTable::read`].
-    pub fn each_in_force(&self, with: &mut dyn FnMut(DocId, &str)) -> Result<()> {
+    pub fn each_in_force(&self, visit: &mut dyn FnMut(DocId, &str)) -> Result<()> {
         for range in 0..self.ranges.count() {
-            let in_force = self.in_force(range)?;
-            in_force.u64("doc_id")?.iter().zip(in_force.text("url")?).for_each(|(&doc_id, url)| with(doc_id, url));
+            let rows_in_force = self.in_force(range)?;
+            rows_in_force
+                .u64("doc_id")?
+                .iter()
+                .zip(rows_in_force.text("url")?)
+                .for_each(|(&doc_id, url)| visit(doc_id, url));
         }
         Ok(())
     }
@@ -216,7 +222,7 @@ impl ComparableResults {
     }
 
     /// Compares pages, sites, avoid lists and pairs of servers, and writes their tables. Pages of
-    /// the collections in `ended`, which ascend, leave the list.
+    /// the collections in `ended_mirrors`, which ascend, leave the list.
     ///
     /// # Errors
     /// Returns any error of the tables, the stores and the disk, and
@@ -224,33 +230,34 @@ impl ComparableResults {
     ///
     /// # Cost
     /// The tables `pages` are read twice, all other tables once.
-    pub fn compare(&self, ended: &[DocId], writer: &mut ResultWriter) -> Result<CompareSummary> {
-        let gathered = gather::gather(self)?;
-        let overlaps = overlap::overlaps(self, &gathered)?;
-        let moves = moves::find(self, &gathered)?;
-        let seen = refused::seen(self, &gathered.sites)?;
+    pub fn compare(&self, ended_mirrors: &[DocId], writer: &mut ResultWriter) -> Result<CompareSummary> {
+        let first_pass = gather::gather(self)?;
+        let overlaps = overlap::overlaps(self, &first_pass)?;
+        let page_moves = moves::find(self, &first_pass)?;
+        let seen_urls = refused::read_seen(self, &first_pass.sites)?;
         let texts = self.recrawl.texts.then(|| texts::read(self)).transpose()?;
-        let mut sites = gathered.sites;
+        let mut sites = first_pass.sites;
         let numbers = sites.numbers();
-        let standing = AvoidListInForce::collect(self, ended)?;
-        let (seen, texts) = ((&seen, &numbers), texts.as_ref());
-        let (counts, judged) = changes::changes(self, &moves, &gathered.notes, seen, texts, standing.as_ref(), writer)?;
+        let avoid_list = AvoidListInForce::collect(self, ended_mirrors)?;
+        let (seen_urls, texts) = ((&seen_urls, &numbers), texts.as_ref());
+        let (counts, judged_sites) =
+            changes::changes(self, &page_moves, &first_pass.notes, seen_urls, texts, avoid_list.as_ref(), writer)?;
         // The first pass counted the pages of each site, the second pass their changes.
-        sites.add(&numbers, &judged);
-        let table = sites::table(&sites, &moves.sites);
+        sites.add(&numbers, &judged_sites);
+        let table = sites::table(&sites, &page_moves.sites);
         writer.add("hosts_changed", table.clone())?;
         let cells: Vec<_> = overlaps.iter().map(|&(unit, overlap)| ([1, 0], unit, overlap)).collect();
         writer.add("crawl_overlap", overlap::table(&cells))?;
         let mut exports = Vec::new();
-        let mut more = BTreeMap::new();
+        let mut columns = BTreeMap::new();
         if self.comparable.settings {
             writer.add("server_pairs_changed", servers::changes(&self.old, &self.new)?)?;
             let (rules, counts) = url_rules::write(self, writer)?;
-            exports = exports::write(self, standing.as_ref(), &rules, writer)?;
-            more.insert(CHANGED.into(), json!(counts));
+            exports = exports::write(self, avoid_list.as_ref(), &rules, writer)?;
+            columns.insert(CHANGED.into(), json!(counts));
         }
         let mut summary = CompareSummary::new(self, &counts, &sites, table.text("what")?, overlaps, exports);
-        summary.more = more;
+        summary.more = columns;
         Ok(summary)
     }
 
@@ -273,17 +280,17 @@ impl ComparableResults {
             "patch": summary.patch,
         });
         let digest = format!("{:032x}", xxhash_rust::xxh3::xxh3_128(answer.to_string().as_bytes()));
-        let of = |url: &str, run: &FinishedRun| json!({ "url": url, "attempt": run.manifest.attempt, "digest": run.manifest.digest });
+        let to_json = |url: &str, run: &FinishedRun| json!({ "url": url, "attempt": run.manifest.attempt, "digest": run.manifest.digest });
         let job = json!({
             "kind": "diff",
-            "old": of(&settings.old, &self.old),
-            "new": of(&settings.new, &self.new),
+            "old": to_json(&settings.old, &self.old),
+            "new": to_json(&settings.new, &self.new),
             "recrawl": &self.recrawl,
             "options": &options,
             "beside": &summary.beside,
             "patch": summary.patch,
         });
-        let seconds = (self.began.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
+        let seconds = (self.start.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
         let manifest = Manifest {
             digest,
             recipes: self.new.manifest.recipes.clone(),
@@ -301,7 +308,7 @@ fn files(run: &FinishedRun) -> BTreeMap<&str, &str> {
     run.manifest.files.iter().map(|file| (file.path.as_str(), file.xxh3.as_str())).collect()
 }
 
-/// Compares the pages of two results and, if `before` names earlier crawls, their collections;
+/// Compares the pages of two results and, if `prior` names earlier crawls, their collections;
 /// writes the comparison. Collections are compared only if the settings of the two results are
 /// equal, because other settings yield other collections.
 ///
@@ -309,17 +316,17 @@ fn files(run: &FinishedRun) -> BTreeMap<&str, &str> {
 /// Returns [`webtwin_base::error::Error::LostCommit`] if the output folder already has a result,
 /// and any error of [`ComparableResults::open`], [`ComparableResults::compare`] and
 /// [`many_crawls::compare`].
-pub fn diff(settings: &CompareSettings, before: Option<PriorCrawls>) -> Result<CompareSummary> {
+pub fn diff(settings: &CompareSettings, prior: Option<PriorCrawls>) -> Result<CompareSummary> {
     let folder = Location::parse(&settings.output)?;
     output::prepare(&folder)?;
     let comparison = ComparableResults::open(settings)?;
-    let before = before.filter(|_| comparison.comparable.settings);
-    let collections = before.map(|before| many_crawls::compare(before, &comparison)).transpose()?;
+    let prior = prior.filter(|_| comparison.comparable.settings);
+    let collections = prior.map(|before| many_crawls::compare(before, &comparison)).transpose()?;
     let mut writer = ResultWriter::new(&folder)?;
-    let ended = collections.as_ref().map_or(&[][..], |found| &found.ended);
-    let mut summary = comparison.compare(ended, &mut writer)?;
-    if let Some(found) = collections {
-        found.add(&mut writer, &mut summary)?;
+    let ended_mirrors = collections.as_ref().map_or(&[][..], |found| &found.ended_pages);
+    let mut summary = comparison.compare(ended_mirrors, &mut writer)?;
+    if let Some(comparison) = collections {
+        comparison.add(&mut writer, &mut summary)?;
     }
     if comparison.comparable.settings && !settings.past.results.is_empty() {
         let cells = matrix::matrix(&comparison, &settings.past.results)?;

@@ -63,35 +63,35 @@ fn key(row: &RuleRow) -> Key<'_> {
 /// # Cost
 /// Reads `pages` and `clusters` of the newer result again, unless it has learned all rules again.
 pub(super) fn write(
-    of: &ComparableResults,
+    results: &ComparableResults,
     writer: &mut ResultWriter,
 ) -> Result<(Vec<RuleRow>, BTreeMap<&'static str, u64>)> {
-    let (before, mut after) = (in_force_before(of)?, Vec::new());
-    each_rule(&of.new, &mut |row| {
-        after.push(row);
+    let (old_rules, mut new_rules) = (in_force_before(results)?, Vec::new());
+    each_rule(&results.new, &mut |row| {
+        new_rules.push(row);
         Ok(())
     })?;
-    let changed = changes(&before, &after, |rules| seen_again(&of.new, rules))?;
-    writer.add(CHANGED, table(&changed))?;
+    let changed_rules = changes(&old_rules, &new_rules, |rules| seen_again(&results.new, rules))?;
+    writer.add(CHANGED, table(&changed_rules))?;
     let mut counts = BTreeMap::new();
-    changed.iter().for_each(|row| *counts.entry(row.what.as_str()).or_default() += 1);
-    let in_force = changed.into_iter().filter(|row| row.what != What::Withdrawn).map(|row| row.rule);
-    Ok((in_force.collect(), counts))
+    changed_rules.iter().for_each(|row| *counts.entry(row.what.as_str()).or_default() += 1);
+    let rules_in_force = changed_rules.into_iter().filter(|row| row.what != What::Withdrawn).map(|row| row.rule);
+    Ok((rules_in_force.collect(), counts))
 }
 
 /// Returns the rules of the older result, and those that stood next to them according to an earlier
 /// comparison.
-fn in_force_before(of: &ComparableResults) -> Result<Vec<RuleRow>> {
-    if let Some(saved) = of.saved.as_ref().filter(|saved| saved.newest == 1 && saved.later <= 1) {
+fn in_force_before(results: &ComparableResults) -> Result<Vec<RuleRow>> {
+    if let Some(saved_past) = results.saved.as_ref().filter(|saved| saved.newest == 1 && saved.later <= 1) {
         // If the saved comparison is the one being repeated, its own table has the rules that were
         // in force before it.
-        let gone = if saved.later == 0 { What::Withdrawn } else { What::New };
-        if let Some(rules) = rules_except(&FinishedRun::open(&saved.comparison)?, gone.as_str())? {
+        let dropped_kind = if saved_past.later == 0 { What::Withdrawn } else { What::New };
+        if let Some(rules) = rules_except(&FinishedRun::open(&saved_past.comparison)?, dropped_kind.as_str())? {
             return Ok(rules);
         }
     }
     let mut rules = Vec::new();
-    each_rule(&of.old, &mut |row| {
+    each_rule(&results.old, &mut |row| {
         rules.push(row);
         Ok(())
     })?;
@@ -101,31 +101,32 @@ fn in_force_before(of: &ComparableResults) -> Result<Vec<RuleRow>> {
 /// Classifies the change of each rule. Ordered by domain; within a domain the rules of the newer
 /// result come first, in their order, then those that stand, then those withdrawn.
 fn changes(
-    before: &[RuleRow],
-    after: &[RuleRow],
+    old_rules: &[RuleRow],
+    new_rules: &[RuleRow],
     seen_again: impl FnOnce(&[&RuleRow]) -> Result<Vec<EditCounts>>,
 ) -> Result<Vec<Changed>> {
-    let was: HashMap<Key<'_>, EditCounts> = before.iter().map(|row| (key(row), row.counts())).collect();
-    let is: HashSet<Key<'_>> = after.iter().map(key).collect();
-    let missing: Vec<&RuleRow> = before.iter().filter(|row| !is.contains(&key(row))).collect();
-    let mut changed: Vec<Changed> = Vec::new();
-    for row in after {
-        let (what, old) = was.get(&key(row)).map_or((What::New, EditCounts::default()), |old| (What::Confirmed, *old));
-        changed.push(Changed { rule: row.clone(), what, old, new: row.counts() });
+    let old_counts: HashMap<Key<'_>, EditCounts> = old_rules.iter().map(|row| (key(row), row.counts())).collect();
+    let new_keys: HashSet<Key<'_>> = new_rules.iter().map(key).collect();
+    let missing: Vec<&RuleRow> = old_rules.iter().filter(|row| !new_keys.contains(&key(row))).collect();
+    let mut changed_rules: Vec<Changed> = Vec::new();
+    for row in new_rules {
+        let (what, old) =
+            old_counts.get(&key(row)).map_or((What::New, EditCounts::default()), |old| (What::Confirmed, *old));
+        changed_rules.push(Changed { rule: row.clone(), what, old, new: row.counts() });
     }
     for (row, new) in missing.iter().zip(if missing.is_empty() { Vec::new() } else { seen_again(&missing)? }) {
         let what = if is_refuted(&new) { What::Withdrawn } else { What::Standing };
-        changed.push(Changed { rule: (*row).clone(), what, old: row.counts(), new });
+        changed_rules.push(Changed { rule: (*row).clone(), what, old: row.counts(), new });
     }
     let is_old = |what: What| what.max(What::New);
-    changed.sort_by(|x, y| {
+    changed_rules.sort_by(|x, y| {
         let order = |row: &Changed| (row.rule.domain.clone(), is_old(row.what), row.rule.rank);
         order(x).cmp(&order(y))
     });
-    for of_domain in changed.chunk_by_mut(|x, y| x.rule.domain == y.rule.domain) {
-        of_domain.iter_mut().zip(0..).for_each(|(row, rank)| row.rule.rank = rank);
+    for domain_rows in changed_rules.chunk_by_mut(|x, y| x.rule.domain == y.rule.domain) {
+        domain_rows.iter_mut().zip(0..).for_each(|(row, rank)| row.rule.rank = rank);
     }
-    Ok(changed)
+    Ok(changed_rules)
 }
 
 /// True if a crawl contradicts a rule: at least three pages, and more than one in twenty, are not
@@ -141,19 +142,19 @@ fn seen_again(run: &FinishedRun, rules: &[&RuleRow]) -> Result<Vec<EditCounts>> 
     scan(run, "pages", &["doc_id", "url"], &mut |rows| {
         for (&doc_id, url) in rows.u64("doc_id")?.iter().zip(rows.text("url")?) {
             // Holds only pages of domains with such rules.
-            if let Some(of_domain) = pages.get_mut(domain_of(url)) {
-                of_domain.push((url.to_string(), doc_id));
+            if let Some(domain_rows) = pages.get_mut(domain_of(url)) {
+                domain_rows.push((url.to_string(), doc_id));
             }
         }
         Ok(())
     })?;
     // Numbers clusters by the index of one of their pages among all pages. A page without copies is
     // a cluster of its own.
-    let mut cluster_of: HashMap<DocId, u32> = pages.values().flatten().map(|page| page.1).zip(0..).collect();
+    let mut cluster_numbers: HashMap<DocId, u32> = pages.values().flatten().map(|page| page.1).zip(0..).collect();
     let mut number_of: HashMap<DocId, u32> = HashMap::new();
     scan(run, "clusters", &["cluster", "doc_id"], &mut |rows| {
         for (&cluster, doc_id) in rows.u64("cluster")?.iter().zip(rows.u64("doc_id")?) {
-            if let Some(number) = cluster_of.get_mut(doc_id) {
+            if let Some(number) = cluster_numbers.get_mut(doc_id) {
                 *number = *number_of.entry(cluster).or_insert(*number);
             }
         }
@@ -164,7 +165,7 @@ fn seen_again(run: &FinishedRun, rules: &[&RuleRow]) -> Result<Vec<EditCounts>> 
         .map(|(domain, pages)| {
             let page = |(url, id): (String, DocId)| DomainPage {
                 url,
-                cluster: cluster_of[&id],
+                cluster: cluster_numbers[&id],
                 skipped: false,
                 is_page: true,
             };
@@ -175,9 +176,9 @@ fn seen_again(run: &FinishedRun, rules: &[&RuleRow]) -> Result<Vec<EditCounts>> 
         .collect();
     let evidence = |row: &&RuleRow| {
         let Some(rule) = row.rule() else { return EditCounts::default() };
-        let of_domain = DomainPages { domain: &row.domain, pages: &pages[row.domain.as_str()] };
-        let found = of_domain.evidence(&rule.edit, 0).into_iter().find(|(scope, _)| *scope == rule.scope);
-        found.map_or(EditCounts::default(), |(_, tally)| EditCounts::sum(&tally.halves))
+        let domain_pages = DomainPages { domain: &row.domain, pages: &pages[row.domain.as_str()] };
+        let evidence = domain_pages.evidence(&rule.edit, 0).into_iter().find(|(scope, _)| *scope == rule.scope);
+        evidence.map_or(EditCounts::default(), |(_, tally)| EditCounts::sum(&tally.halves))
     };
     Ok(rules.iter().map(evidence).collect())
 }
@@ -185,7 +186,7 @@ fn seen_again(run: &FinishedRun, rules: &[&RuleRow]) -> Result<Vec<EditCounts>> 
 fn table(rows: &[Changed]) -> Table {
     let texts = |value: fn(&Changed) -> &str| TableColumn::Text(rows.iter().map(value).collect());
     let counts = |value: fn(&Changed) -> u64| TableColumn::Count(rows.iter().map(value).collect());
-    let [domain, rank, scope, kind, pattern, replacement, what, old, old_violations, new, new_violations, saved] =
+    let [domain, rank, scope, kind, pattern, replacement, what, old, old_violations, new, new_violations, saved_bytes] =
         CHANGED_COLUMNS;
     Table::new([
         (domain, texts(|row| &row.rule.domain)),
@@ -199,7 +200,7 @@ fn table(rows: &[Changed]) -> Table {
         (old_violations, counts(|row| row.old.violations)),
         (new, counts(|row| row.new.support)),
         (new_violations, counts(|row| row.new.violations)),
-        (saved, counts(|row| row.rule.saved)),
+        (saved_bytes, counts(|row| row.rule.saved)),
     ])
 }
 
@@ -224,28 +225,33 @@ mod tests {
 
     #[test]
     fn rule_is_valid_until_a_crawl_contradicts_it() {
-        let before = [rule("a.b", 0, "sid", 80), rule("a.b", 1, "brand", 90), rule("a.b", 2, "sort", 100)];
-        let after = [rule("a.b", 0, "new", 75), rule("a.b", 1, "sid", 85)];
-        let seen = |rules: &[&RuleRow]| {
+        let old_rules = [rule("a.b", 0, "sid", 80), rule("a.b", 1, "brand", 90), rule("a.b", 2, "sort", 100)];
+        let new_rules = [rule("a.b", 0, "new", 75), rule("a.b", 1, "sid", 85)];
+        let check_rules = |rules: &[&RuleRow]| {
             assert_eq!(rules.iter().map(|row| row.pattern.as_str()).collect::<Vec<_>>(), ["brand", "sort"]);
             Ok(vec![EditCounts { support: 2, violations: 3 }, EditCounts { support: 0, violations: 1 }])
         };
-        let changed = changes(&before, &after, seen).unwrap();
-        let found: Vec<_> = changed.iter().map(|row| (row.rule.pattern.as_str(), row.what, row.rule.rank)).collect();
+        let rule_changes = changes(&old_rules, &new_rules, check_rules).unwrap();
+        let actual: Vec<_> =
+            rule_changes.iter().map(|row| (row.rule.pattern.as_str(), row.what, row.rule.rank)).collect();
         let expected = [
             ("new", What::New, 0),
             ("sid", What::Confirmed, 1),
             ("sort", What::Standing, 2),
             ("brand", What::Withdrawn, 3),
         ];
-        assert_eq!(found, expected);
+        assert_eq!(actual, expected);
         // The next comparison starts with the rules in force; this comparison, if repeated, with
         // those in force before.
-        let patterns = |gone: What| -> Vec<String> {
-            changed_rules(&table(&changed), gone.as_str()).unwrap().into_iter().map(|row| row.pattern).collect()
+        let patterns = |dropped_kind: What| -> Vec<String> {
+            changed_rules(&table(&rule_changes), dropped_kind.as_str())
+                .unwrap()
+                .into_iter()
+                .map(|row| row.pattern)
+                .collect()
         };
         assert_eq!(patterns(What::Withdrawn), ["new", "sid", "sort"]);
         assert_eq!(patterns(What::New), ["sid", "sort", "brand"]);
-        assert_eq!(changed_rules(&table(&changed), "new").unwrap()[0].counts().support, 85);
+        assert_eq!(changed_rules(&table(&rule_changes), "new").unwrap()[0].counts().support, 85);
     }
 }

@@ -41,41 +41,41 @@ pub fn of_hosts(
         let (times, new_times) = (old.time("fetch_time")?, new.time("fetch_time")?);
         let (new_texts, names) = (new.u64("exact")?, new.text("host")?);
         for side in merge(ids, new.u64("doc_id")?) {
-            if let MergeSide::Both(at, row) = side
-                && times[at] < new_times[row]
+            if let MergeSide::Both(row_before, row) = side
+                && times[row_before] < new_times[row]
             {
                 let visits = match hosts.get_mut(&names[row]) {
                     Some(visits) => visits,
                     None => hosts.entry(names[row].to_string()).or_insert(Visits { interval, ..Visits::default() }),
                 };
                 visits.visits += 1;
-                visits.changed += u64::from(texts[at] != new_texts[row]);
+                visits.changed += u64::from(texts[row_before] != new_texts[row]);
             }
         }
         Ok(())
     };
-    let mut all: BTreeMap<String, Visits> = BTreeMap::new();
+    let mut host_visits: BTreeMap<String, Visits> = BTreeMap::new();
     for hosts in threads::for_each(workers, ranges.count(), BTreeMap::new, count)? {
         for (host, visits) in hosts {
-            let sum = all.entry(host).or_insert(Visits { interval, ..Visits::default() });
+            let sum = host_visits.entry(host).or_insert(Visits { interval, ..Visits::default() });
             sum.visits += visits.visits;
             sum.changed += visits.changed;
         }
     }
-    Ok(all)
+    Ok(host_visits)
 }
 
-/// Appends the visits of an interval. The `most` newest intervals are stored separately; older ones
-/// are merged into one of their mean length.
-pub fn add(to: &mut Vec<(u32, Visits)>, crawl: u32, visits: Visits, most: usize) {
-    to.push((crawl, visits));
-    while to.len() > most.max(2) {
-        let ((_, x), (crawl, y)) = (to[0], to[1]);
-        let both = x.visits + y.visits;
+/// Appends the visits of an interval. The `limit` newest intervals are stored separately; older
+/// ones are merged into one of their mean length.
+pub fn add(intervals: &mut Vec<(u32, Visits)>, crawl: u32, visits: Visits, limit: usize) {
+    intervals.push((crawl, visits));
+    while intervals.len() > limit.max(2) {
+        let ((_, x), (crawl, y)) = (intervals[0], intervals[1]);
+        let n_visits = x.visits + y.visits;
         let seconds = i128::from(x.interval) * i128::from(x.visits) + i128::from(y.interval) * i128::from(y.visits);
-        let interval = (seconds / i128::from(both.max(1))) as i64;
-        to[1] = (crawl, Visits { interval: interval.max(1), visits: both, changed: x.changed + y.changed });
-        to.remove(0);
+        let interval = (seconds / i128::from(n_visits.max(1))) as i64;
+        intervals[1] = (crawl, Visits { interval: interval.max(1), visits: n_visits, changed: x.changed + y.changed });
+        intervals.remove(0);
     }
 }
 
@@ -85,14 +85,14 @@ mod tests {
 
     #[test]
     fn the_oldest_intervals_become_one_and_no_visit_is_lost() {
-        let mut all = Vec::new();
+        let mut intervals = Vec::new();
         for crawl in 0..5 {
             let visits = Visits { interval: 10 * (i64::from(crawl) + 1), visits: 10, changed: u64::from(crawl) };
-            add(&mut all, crawl, visits, 3);
+            add(&mut intervals, crawl, visits, 3);
         }
-        assert_eq!(all.len(), 3);
-        let sum = |of: fn(&Visits) -> u64| all.iter().map(|one| of(&one.1)).sum::<u64>();
+        assert_eq!(intervals.len(), 3);
+        let sum = |of: fn(&Visits) -> u64| intervals.iter().map(|one| of(&one.1)).sum::<u64>();
         assert_eq!((sum(|one| one.visits), sum(|one| one.changed)), (50, 10));
-        assert_eq!(all[0], (2, Visits { interval: 20, visits: 30, changed: 3 }));
+        assert_eq!(intervals[0], (2, Visits { interval: 20, visits: 30, changed: 3 }));
     }
 }

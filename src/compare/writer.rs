@@ -47,9 +47,9 @@ struct Growing {
     /// Encoding, derived from the first rows of the table.
     encoding: Option<Arc<Encoding>>,
     /// Number of pieces passed out for encoding, and of those that are in a file.
-    begun: usize,
-    ended: usize,
-    waiting: BTreeMap<usize, Vec<EncodedRowGroup>>,
+    n_begun: usize,
+    n_ended: usize,
+    waiting_groups: BTreeMap<usize, Vec<EncodedRowGroup>>,
     encoder: Option<TableEncoder>,
     rows_in_file: u64,
     parts: usize,
@@ -132,8 +132,8 @@ impl ResultWriter {
     /// store.
     pub fn add(&mut self, table: &str, rows: Table) -> Result<()> {
         let mut work = self.begin(table, rows)?;
-        while let Some(some) = work.pop() {
-            work.extend(self.end(some.work()?)?);
+        while let Some(item) = work.pop() {
+            work.extend(self.end(item.work()?)?);
         }
         Ok(())
     }
@@ -146,16 +146,16 @@ impl ResultWriter {
         if !self.tables.contains_key(table) {
             self.tables.insert(table.to_string(), Growing::default());
         }
-        let growing = self.tables.get_mut(table).expect("it has just been inserted");
-        growing.rows += rows.rows() as u64;
-        growing.open.append(rows)?;
+        let growing_table = self.tables.get_mut(table).expect("it has just been inserted");
+        growing_table.rows += rows.rows() as u64;
+        growing_table.open.append(rows)?;
         // Cuts rows at multiples of the group size, so that the bytes do not depend on how callers
         // batch rows.
         let mut work = Vec::new();
-        while growing.open.rows() >= GROUP_ROWS {
-            let rest = growing.open.split_off(GROUP_ROWS);
-            work.push(growing.begin(table)?);
-            growing.open = rest;
+        while growing_table.open.rows() >= GROUP_ROWS {
+            let rest = growing_table.open.split_off(GROUP_ROWS);
+            work.push(growing_table.begin(table)?);
+            growing_table.open = rest;
         }
         Ok(work)
     }
@@ -165,15 +165,15 @@ impl ResultWriter {
     ///
     /// # Errors
     /// Returns [`Error::Invariant`] if the encoder fails.
-    pub fn end(&mut self, done: FinishedWork) -> Result<Vec<DeferredWork>> {
-        match done {
+    pub fn end(&mut self, result: FinishedWork) -> Result<Vec<DeferredWork>> {
+        match result {
             FinishedWork::File(file) => {
                 self.files.push(file);
                 Ok(Vec::new())
             }
             FinishedWork::Rows(table, number, groups) => {
-                let growing = self.tables.get_mut(&table).expect("it gave out these rows");
-                growing.end(number, groups, &table, &self.attempt)
+                let growing_table = self.tables.get_mut(&table).expect("it gave out these rows");
+                growing_table.end(number, groups, &table, &self.attempt)
             }
         }
     }
@@ -236,10 +236,10 @@ impl Growing {
             Some(encoding) => Arc::clone(encoding),
             None => Arc::clone(self.encoding.insert(Arc::new(Encoding::from_table(&self.open)?))),
         };
-        let none = self.open.pick(&[]);
-        let rows = std::mem::replace(&mut self.open, none);
-        self.begun += 1;
-        Ok(DeferredWork::Rows { table: name.into(), number: self.begun - 1, encoding, rows })
+        let empty_group = self.open.pick(&[]);
+        let rows = std::mem::replace(&mut self.open, empty_group);
+        self.n_begun += 1;
+        Ok(DeferredWork::Rows { table: name.into(), number: self.n_begun - 1, encoding, rows })
     }
 
     /// Accepts encoded rows, appends all that are next in order to the file, and returns full
@@ -251,10 +251,10 @@ impl Growing {
         name: &str,
         attempt: &Arc<Attempt>,
     ) -> Result<Vec<DeferredWork>> {
-        self.waiting.insert(number, groups);
-        let mut full = Vec::new();
-        while let Some(groups) = self.waiting.remove(&self.ended) {
-            self.ended += 1;
+        self.waiting_groups.insert(number, groups);
+        let mut full_groups = Vec::new();
+        while let Some(groups) = self.waiting_groups.remove(&self.n_ended) {
+            self.n_ended += 1;
             let encoder = self.encoder()?;
             let mut rows = 0;
             for group in groups {
@@ -264,10 +264,10 @@ impl Growing {
             let is_full = encoder.len() >= FILE_BYTES;
             self.rows_in_file += rows;
             if is_full {
-                full.extend(self.file(name, attempt));
+                full_groups.extend(self.file(name, attempt));
             }
         }
-        Ok(full)
+        Ok(full_groups)
     }
 
     /// Returns the current file, or starts one.
@@ -291,7 +291,7 @@ impl Growing {
     /// Encodes the remaining rows and returns the files to be written. A table without rows has one
     /// file without rows.
     fn close(&mut self, name: &str, attempt: &Arc<Attempt>) -> Result<Vec<DeferredWork>> {
-        if self.ended < self.begun {
+        if self.n_ended < self.n_begun {
             return Err(Error::Invariant(format!("rows of {name} were passed out for encoding and not returned")));
         }
         let mut files = Vec::new();
@@ -301,8 +301,8 @@ impl Growing {
             files = self.end(number, groups, name, attempt)?;
         } else if self.rows == 0 {
             self.encoding = Some(Arc::new(Encoding::from_table(&self.open)?));
-            let none = std::mem::take(&mut self.open);
-            self.encoder()?.write(&none)?;
+            let empty_group = std::mem::take(&mut self.open);
+            self.encoder()?.write(&empty_group)?;
         }
         files.extend(self.file(name, attempt));
         Ok(files)
@@ -316,8 +316,8 @@ mod tests {
 
     use webtwin_storage::table::TableColumn;
 
-    fn ids(from: u64, to: u64) -> Table {
-        Table::new([("id", TableColumn::Id((from..to).map(|id| id.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect()))])
+    fn ids(first: u64, end: u64) -> Table {
+        Table::new([("id", TableColumn::Id((first..end).map(|id| id.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect()))])
     }
 
     #[test]
@@ -326,8 +326,8 @@ mod tests {
         let folder = Location::parse(dir.path().join("out").to_str().unwrap()).unwrap();
         let mut writer = ResultWriter::new(&folder).unwrap();
         let rows = 3 * GROUP_ROWS as u64 + 5;
-        for from in (0..rows).step_by(50_000) {
-            writer.add("many", ids(from, rows.min(from + 50_000))).unwrap();
+        for start in (0..rows).step_by(50_000) {
+            writer.add("many", ids(start, rows.min(start + 50_000))).unwrap();
         }
         writer.add("none", ids(0, 0)).unwrap();
         assert_eq!(writer.rows("many"), rows);
@@ -354,8 +354,8 @@ mod tests {
         let last_first = files("b", &|writer| {
             let mut work: Vec<DeferredWork> = pieces().flat_map(|rows| writer.begin("many", rows).unwrap()).collect();
             assert_eq!(work.len(), 5);
-            while let Some(some) = work.pop() {
-                work.extend(writer.end(some.work().unwrap()).unwrap());
+            while let Some(item) = work.pop() {
+                work.extend(writer.end(item.work().unwrap()).unwrap());
             }
         });
         assert_eq!(one_by_one, last_first);

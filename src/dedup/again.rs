@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::batches::Batches;
-use super::fields::wanted;
+use super::fields::required_fields;
 use super::inputs::{self, CorpusFile};
 use super::record::{self, NoRecord};
 use super::settings::DedupSettings;
@@ -22,7 +22,7 @@ pub struct RereadRecord {
     /// Name and position of the record.
     pub name: RecordName,
     /// True for a record of `--against`.
-    pub is_against: bool,
+    pub is_from_against: bool,
     /// Text of the record.
     pub text: String,
 }
@@ -40,7 +40,7 @@ pub struct CorpusSource {
 struct File {
     /// File name, as in the tables.
     name: String,
-    is_against: bool,
+    is_from_against: bool,
 }
 
 /// Row of a file.
@@ -73,17 +73,17 @@ impl CorpusSource {
             )
         })?;
         let summary = run.summary()?;
-        let of_input = summary["files"].as_array().into_iter().flatten().filter_map(|file| file["file"].as_str());
-        let mut files: Vec<File> = of_input.map(|name| File { name: name.into(), is_against: false }).collect();
+        let input_files = summary["files"].as_array().into_iter().flatten().filter_map(|file| file["file"].as_str());
+        let mut files: Vec<File> = input_files.map(|name| File { name: name.into(), is_from_against: false }).collect();
         let started_in = run.manifest.started_in.clone();
         // A list cannot be resolved from another working directory, so its name stays unchanged.
-        let here = |name: &String| match name.starts_with('@') || started_in == working_folder() {
+        let resolve = |name: &String| match name.starts_with('@') || started_in == working_folder() {
             true => name.clone(),
             false => seen_from_anywhere(name, &started_in),
         };
-        let against: Vec<String> = settings.against.iter().map(here).collect();
-        let against = inputs::files(&against, &|_| ())?;
-        files.extend(against.iter().map(|file| File { name: file.name().into(), is_against: true }));
+        let against_names: Vec<String> = settings.against.iter().map(resolve).collect();
+        let against_files = inputs::files(&against_names, &|_| ())?;
+        files.extend(against_files.iter().map(|file| File { name: file.name().into(), is_from_against: true }));
         Ok(CorpusSource { settings, files, started_in })
     }
 
@@ -104,15 +104,15 @@ impl CorpusSource {
                 "{name}: not the name of a record; the run had no --id-field, so name a record as FILE:ROW"
             )));
         }
-        let mut of_ids = if ids.is_empty() { BTreeMap::new() } else { self.by_ids(&ids)? };
-        let mut found = Vec::with_capacity(N);
+        let mut records_by_id = if ids.is_empty() { BTreeMap::new() } else { self.find_by_ids(&ids)? };
+        let mut records = Vec::with_capacity(N);
         for (name, place) in names.iter().zip(places) {
-            found.push(match place {
-                Some((file, row)) => self.at(file, row)?,
-                None => one(name, of_ids.get_mut(*name).map(std::mem::take).unwrap_or_default())?,
+            records.push(match place {
+                Some((file, row)) => self.read_at_row(file, row)?,
+                None => only_record(name, records_by_id.get_mut(*name).map(std::mem::take).unwrap_or_default())?,
             });
         }
-        Ok(found.try_into().expect("there is a record for each name"))
+        Ok(records.try_into().expect("there is a record for each name"))
     }
 
     /// Reads the texts of some rows of a file, which is named as in the tables.
@@ -125,8 +125,8 @@ impl CorpusSource {
     pub fn texts(&self, file: &str, rows: &[u64]) -> Result<BTreeMap<u64, String>> {
         let mut texts = BTreeMap::new();
         let last = rows.iter().max().copied();
-        self.each_row(&self.open(file)?, &mut |row, found| {
-            if let (true, Row::Record(_, text)) = (rows.contains(&row), found) {
+        self.each_row(&self.open(file)?, &mut |row, content| {
+            if let (true, Row::Record(_, text)) = (rows.contains(&row), content) {
                 texts.insert(row, text.to_string());
             }
             Ok(last.is_some_and(|last| row < last))
@@ -147,80 +147,80 @@ impl CorpusSource {
         let is_named = |of: &&File| of.name == file;
         let everywhere = seen_from_anywhere(file, &working_folder());
         let is_meant = |of: &&File| seen_from_anywhere(&of.name, &self.started_in) == everywhere;
-        let found = self.files.iter().find(is_named).or_else(|| self.files.iter().find(is_meant));
-        found.map(|file| (file, row))
+        let file = self.files.iter().find(is_named).or_else(|| self.files.iter().find(is_meant));
+        file.map(|file| (file, row))
     }
 
     fn open(&self, name: &str) -> Result<CorpusFile> {
-        inputs::named(&seen_from_anywhere(name, &self.started_in))
+        inputs::from_name(&seen_from_anywhere(name, &self.started_in))
     }
 
-    fn at(&self, file: &File, wanted: u64) -> Result<RereadRecord> {
-        let (mut record, mut other, mut rows) = (None, None, 0);
-        self.each_row(&self.open(&file.name)?, &mut |row, found| {
+    fn read_at_row(&self, file: &File, wanted_row: u64) -> Result<RereadRecord> {
+        let (mut record, mut other_text, mut rows) = (None, None, 0);
+        self.each_row(&self.open(&file.name)?, &mut |row, content| {
             rows = row + 1;
-            match found {
-                Row::Record(id, text) if row == wanted => record = Some(named(file, row, id, text)),
-                Row::Other(what) if row == wanted => other = Some(what),
+            match content {
+                Row::Record(id, text) if row == wanted_row => record = Some(reread_record(file, row, id, text)),
+                Row::Other(description) if row == wanted_row => other_text = Some(description),
                 _ => {}
             }
-            Ok(row < wanted)
+            Ok(row < wanted_row)
         })?;
-        let name = format!("{}:{wanted}", file.name);
-        record.ok_or_else(|| match other {
-            Some(what) => Error::input(name, what),
+        let name = format!("{}:{wanted_row}", file.name);
+        record.ok_or_else(|| match other_text {
+            Some(description) => Error::input(name, description),
             None => Error::input(name, format!("the file has {rows} rows; count rows from 0")),
         })
     }
 
     /// Returns the first records with each of the given ids.
-    fn by_ids(&self, ids: &[&str]) -> Result<BTreeMap<String, Vec<RereadRecord>>> {
-        let of_files = threads::for_each(self.settings.workers, self.files.len(), Vec::new, |found, number| {
+    fn find_by_ids(&self, ids: &[&str]) -> Result<BTreeMap<String, Vec<RereadRecord>>> {
+        let results = threads::for_each(self.settings.workers, self.files.len(), Vec::new, |local_records, number| {
             let file = &self.files[number];
             let mut records: Vec<RereadRecord> = Vec::new();
-            self.each_row(&self.open(&file.name)?, &mut |row, of_row| {
-                if let Row::Record(Some(id), text) = of_row
+            self.each_row(&self.open(&file.name)?, &mut |row, content| {
+                if let Row::Record(Some(id), text) = content
                     && ids.contains(&id)
                     // One more than an error lists, which shows that there are more.
                     && records.iter().filter(|record| record.name.id == id).count() <= MAX_LISTED
                 {
-                    records.push(named(file, row, Some(id), text));
+                    records.push(reread_record(file, row, Some(id), text));
                 }
                 Ok(true)
             })?;
-            found.push((number, records));
+            local_records.push((number, records));
             Ok(())
         })?;
-        let mut of_files: Vec<(usize, Vec<RereadRecord>)> = of_files.into_iter().flatten().collect();
-        of_files.sort_unstable_by_key(|(number, _)| *number);
-        let mut of_ids: BTreeMap<String, Vec<RereadRecord>> = BTreeMap::new();
-        for record in of_files.into_iter().flat_map(|(_, records)| records) {
-            of_ids.entry(record.name.id.clone()).or_default().push(record);
+        let mut results: Vec<(usize, Vec<RereadRecord>)> = results.into_iter().flatten().collect();
+        results.sort_unstable_by_key(|(number, _)| *number);
+        let mut records_by_id: BTreeMap<String, Vec<RereadRecord>> = BTreeMap::new();
+        for record in results.into_iter().flat_map(|(_, records)| records) {
+            records_by_id.entry(record.name.id.clone()).or_default().push(record);
         }
-        Ok(of_ids)
+        Ok(records_by_id)
     }
 
     /// Passes each row of a file with its number, from 0, to `visit`, until that returns false.
     fn each_row(&self, file: &CorpusFile, visit: &mut dyn FnMut(u64, Row<'_>) -> Result<bool>) -> Result<()> {
-        let (settings, wanted) = (&self.settings, wanted(&self.settings));
+        let (settings, query) = (&self.settings, required_fields(&self.settings));
         let mut batches = Batches::open(file, settings)?;
         let mut row = 0;
-        let rejected = |detail: &str| Row::Other(format!("the record is rejected: {detail}"));
+        let rejection = |detail: &str| Row::Other(format!("the record is rejected: {detail}"));
         while let Some(batch) = batches.next()? {
-            let goes_on = record::each(batch, settings, &wanted, &mut |_, found| {
-                let goes_on = match found {
+            let continues = record::each(batch, settings, &query, &mut |_, parsed| {
+                let continues = match parsed {
                     Ok(record) => visit(row, Row::Record(record.id.as_deref(), &record.text))?,
-                    Err(NoRecord::Rejected((_, detail))) => visit(row, rejected(&detail))?,
+                    Err(NoRecord::Rejected((_, detail))) => visit(row, rejection(&detail))?,
                     Err(NoRecord::Lost((_, detail), _)) => {
-                        visit(row, rejected(&detail))?;
+                        visit(row, rejection(&detail))?;
                         false
                     }
                     Err(NoRecord::Blank | NoRecord::Annotated) => visit(row, Row::Other("the line is blank".into()))?,
                 };
                 row += 1;
-                Ok(goes_on)
+                Ok(continues)
             })?;
-            if !goes_on {
+            if !continues {
                 break;
             }
         }
@@ -228,17 +228,17 @@ impl CorpusSource {
     }
 }
 
-fn named(file: &File, row: u64, id: Option<&str>, text: &str) -> RereadRecord {
+fn reread_record(file: &File, row: u64, id: Option<&str>, text: &str) -> RereadRecord {
     let id = id.map_or_else(|| format!("{}:{row}", file.name), String::from);
     RereadRecord {
         name: RecordName { id, file: file.name.clone(), row },
-        is_against: file.is_against,
+        is_from_against: file.is_from_against,
         text: text.into(),
     }
 }
 
 /// Returns the record with an id, if there is exactly one.
-fn one(id: &str, mut records: Vec<RereadRecord>) -> Result<RereadRecord> {
+fn only_record(id: &str, mut records: Vec<RereadRecord>) -> Result<RereadRecord> {
     match (records.pop(), &records[..]) {
         (Some(record), []) => Ok(record),
         (None, _) => {

@@ -27,9 +27,9 @@ impl RecordNote {
     /// Returns any error of the disk with the ids.
     pub(crate) fn on(record: u32, corpus: &Corpus, verdicts: &Verdicts) -> Result<RecordNote> {
         Ok(match verdicts.removal(record) {
-            Some(removed) => {
-                let kept = Some(corpus.id(removed.kept)?);
-                RecordNote { duplicate_of: kept.clone(), similarity: Some(removed.similarity), cluster: kept }
+            Some(removal) => {
+                let kept_id = Some(corpus.id(removal.kept_record)?);
+                RecordNote { duplicate_of: kept_id.clone(), similarity: Some(removal.similarity), cluster: kept_id }
             }
             None => {
                 let cluster = verdicts.has_copies(record).then(|| corpus.id(record)).transpose()?;
@@ -45,7 +45,7 @@ pub(crate) fn names(settings: &DedupSettings) -> Option<[String; 3]> {
 }
 
 /// Returns the error for a file that already has one of the fields.
-pub(crate) fn taken(file: &str, offset: Option<u64>) -> Error {
+pub(crate) fn existing_field_error(file: &str, offset: Option<u64>) -> Error {
     let place = offset.map_or(String::new(), |offset| format!("the record at byte {offset} "));
     Error::input(
         file,
@@ -59,15 +59,15 @@ pub(crate) fn taken(file: &str, offset: Option<u64>) -> Error {
 /// Appends a note to a line as the last fields of its object. All other bytes stay unchanged.
 ///
 /// The line must be an object with at least one field.
-pub(crate) fn line(line: &[u8], names: &[String; 3], note: &RecordNote, into: &mut Vec<u8>) {
-    let Some(end) = memchr::memrchr(b'}', line) else { return into.extend_from_slice(line) };
-    into.extend_from_slice(&line[..end]);
+pub(crate) fn line(line: &[u8], names: &[String; 3], note: &RecordNote, output: &mut Vec<u8>) {
+    let Some(end) = memchr::memrchr(b'}', line) else { return output.extend_from_slice(line) };
+    output.extend_from_slice(&line[..end]);
     let values =
         [serde_json::json!(note.duplicate_of), serde_json::json!(note.similarity), serde_json::json!(note.cluster)];
     for (name, value) in names.iter().zip(values) {
-        into.extend_from_slice(format!(",{}:{value}", serde_json::json!(name)).as_bytes());
+        output.extend_from_slice(format!(",{}:{value}", serde_json::json!(name)).as_bytes());
     }
-    into.extend_from_slice(&line[end..]);
+    output.extend_from_slice(&line[end..]);
 }
 
 #[cfg(test)]
@@ -77,20 +77,20 @@ mod tests {
     #[test]
     fn annotation_adds_fields_and_changes_no_other_byte() {
         let names = FIELDS.map(String::from);
-        let added = |text: &str, note: &RecordNote| {
-            let mut into = Vec::new();
-            line(text.as_bytes(), &names, note, &mut into);
-            String::from_utf8(into).unwrap()
+        let annotated = |text: &str, note: &RecordNote| {
+            let mut output = Vec::new();
+            line(text.as_bytes(), &names, note, &mut output);
+            String::from_utf8(output).unwrap()
         };
         let note =
             RecordNote { duplicate_of: Some("a\"b".into()), similarity: Some(0.75), cluster: Some("a\"b".into()) };
         assert_eq!(
-            added("{ \"text\" : \"}\" }\r\n", &note),
+            annotated("{ \"text\" : \"}\" }\r\n", &note),
             "{ \"text\" : \"}\" ,\"duplicate_of\":\"a\\\"b\",\"similarity\":0.75,\"cluster\":\"a\\\"b\"}\r\n"
         );
-        let none = RecordNote { duplicate_of: None, similarity: None, cluster: None };
+        let no_note = RecordNote { duplicate_of: None, similarity: None, cluster: None };
         assert_eq!(
-            added("{\"text\":\"x\"}", &none),
+            annotated("{\"text\":\"x\"}", &no_note),
             "{\"text\":\"x\",\"duplicate_of\":null,\"similarity\":null,\"cluster\":null}"
         );
     }

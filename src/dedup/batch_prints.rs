@@ -68,43 +68,43 @@ impl BatchPrints {
     /// Writes the prints to a checkpoint.
     ///
     /// # Errors
-    /// Returns any error of `into`.
-    pub(crate) fn encode(&self, into: &mut dyn Write) -> io::Result<()> {
+    /// Returns any error of `output`.
+    pub(crate) fn encode(&self, output: &mut dyn Write) -> io::Result<()> {
         let head = serde_json::to_vec(&self.head)?;
         let lengths = [head.len(), self.records.len(), self.shingles.len()].map(|length| length as u64);
-        into.write_all(bytemuck::cast_slice(&lengths))?;
-        into.write_all(&head)?;
-        into.write_all(bytemuck::cast_slice(&self.records))?;
-        into.write_all(bytemuck::cast_slice(&self.shingles))
+        output.write_all(bytemuck::cast_slice(&lengths))?;
+        output.write_all(&head)?;
+        output.write_all(bytemuck::cast_slice(&self.records))?;
+        output.write_all(bytemuck::cast_slice(&self.shingles))
     }
 
     /// Reads the next prints from a checkpoint. Returns `None` at its end.
     ///
     /// # Errors
-    /// Returns any error of `from`, and [`ErrorKind::InvalidData`] if [`BatchPrints::encode`] did
+    /// Returns any error of `reader`, and [`ErrorKind::InvalidData`] if [`BatchPrints::encode`] did
     /// not write the bytes.
-    pub(crate) fn decode(from: &mut impl Read) -> io::Result<Option<BatchPrints>> {
+    pub(crate) fn decode(reader: &mut impl Read) -> io::Result<Option<BatchPrints>> {
         let mut lengths = [0u64; 3];
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut lengths);
-        match from.read(bytes)? {
+        match reader.read(bytes)? {
             0 => return Ok(None),
-            some => from.read_exact(&mut bytes[some..])?,
+            n_read => reader.read_exact(&mut bytes[n_read..])?,
         }
         let [head, records, shingles] = lengths.map(|length| length as usize);
-        let head: Vec<u8> = column(from, head)?;
+        let head: Vec<u8> = column(reader, head)?;
         let head: VariablePart = serde_json::from_slice(&head)?;
-        let prints = BatchPrints { head, records: column(from, records)?, shingles: column(from, shingles)? };
-        let all: u64 = prints.records.iter().map(|record| u64::from(record.shingles)).sum();
-        match prints.head.ids.len() == prints.records.len() && all == prints.shingles.len() as u64 {
+        let prints = BatchPrints { head, records: column(reader, records)?, shingles: column(reader, shingles)? };
+        let n_shingles: u64 = prints.records.iter().map(|record| u64::from(record.shingles)).sum();
+        match prints.head.ids.len() == prints.records.len() && n_shingles == prints.shingles.len() as u64 {
             true => Ok(Some(prints)),
             false => Err(ErrorKind::InvalidData.into()),
         }
     }
 }
 
-fn column<T: Pod>(from: &mut impl Read, length: usize) -> io::Result<Vec<T>> {
+fn column<T: Pod>(reader: &mut impl Read, length: usize) -> io::Result<Vec<T>> {
     let mut column = vec![T::zeroed(); length];
-    from.read_exact(bytemuck::cast_slice_mut(&mut column))?;
+    reader.read_exact(bytemuck::cast_slice_mut(&mut column))?;
     Ok(column)
 }
 

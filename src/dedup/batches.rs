@@ -54,7 +54,7 @@ pub(crate) enum RecordBatch {
         /// Description for users.
         detail: String,
         /// Number of lost bytes of the stored file.
-        lost: u64,
+        lost_bytes: u64,
     },
     /// Rows of a table.
     Rows(Vec<CorpusRow>),
@@ -94,10 +94,10 @@ impl Batches {
     }
 
     /// Returns the number of bytes of the file read since the last call.
-    pub(crate) fn taken(&mut self) -> u64 {
+    pub(crate) fn take_bytes_read(&mut self) -> u64 {
         match self {
-            Batches::Lines(lines) => lines.taken(),
-            Batches::Rows(rows) => rows.taken(),
+            Batches::Lines(lines) => lines.take_bytes_read(),
+            Batches::Rows(rows) => rows.take_bytes_read(),
         }
     }
 
@@ -120,14 +120,14 @@ pub(crate) struct LineBatches {
     /// Offset of the next batch in the decoded file.
     offset: u64,
     /// Beginning of an incomplete line.
-    held: Vec<u8>,
-    taken: Arc<AtomicU64>,
+    partial_line: Vec<u8>,
+    bytes_read: Arc<AtomicU64>,
 }
 
 /// File that counts the bytes that are read from it.
 struct Counted {
     file: Arc<OpenFile>,
-    taken: Arc<AtomicU64>,
+    bytes_read: Arc<AtomicU64>,
 }
 
 impl RandomAccess for Counted {
@@ -137,7 +137,7 @@ impl RandomAccess for Counted {
 
     fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
         let bytes = self.file.read_at(offset, length)?;
-        self.taken.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.bytes_read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(bytes)
     }
 }
@@ -163,22 +163,23 @@ impl LineBatches {
         let CorpusFormat::Jsonl(compression) = file.format else {
             return Err(webtwin_base::error::Error::Invariant(format!("{} is not read as lines", file.name())));
         };
-        let taken = Arc::default();
-        let bytes = Arc::new(Counted { file: open_pinned(&file.location, &file.stamp)?, taken: Arc::clone(&taken) });
+        let bytes_taken = Arc::default();
+        let bytes =
+            Arc::new(Counted { file: open_pinned(&file.location, &file.stamp)?, bytes_read: Arc::clone(&bytes_taken) });
         let length = bytes.len();
         let input = DecodedFile::shared(bytes, compression, limits)
             .map_or_else(|error| Input::Failed(error, length), |input| Input::Open(Box::new(input)));
-        Ok(LineBatches { taken, ..LineBatches::of(input, limits) })
+        Ok(LineBatches { bytes_read: bytes_taken, ..LineBatches::of(input, limits) })
     }
 
     fn of(input: Input, limits: &RecordLimits) -> LineBatches {
         let limit = usize::try_from(limits.record_bytes).unwrap_or(usize::MAX);
-        LineBatches { input, limit, offset: 0, held: Vec::new(), taken: Arc::default() }
+        LineBatches { input, limit, offset: 0, partial_line: Vec::new(), bytes_read: Arc::default() }
     }
 
     /// Returns the number of bytes of the file read since the last call.
-    pub(crate) fn taken(&self) -> u64 {
-        self.taken.swap(0, Ordering::Relaxed)
+    pub(crate) fn take_bytes_read(&self) -> u64 {
+        self.bytes_read.swap(0, Ordering::Relaxed)
     }
 
     /// Returns the next batch, or `None` at the end.
@@ -186,12 +187,12 @@ impl LineBatches {
     /// # Errors
     /// Returns any error of the store.
     pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>> {
-        let mut bytes = std::mem::take(&mut self.held);
+        let mut bytes = std::mem::take(&mut self.partial_line);
         let mut searched = bytes.len();
         loop {
             let is_more = self.fill(&mut bytes)?;
             if let Some(end) = memchr::memrchr(b'\n', &bytes[searched..]) {
-                self.held = bytes.split_off(searched + end + 1);
+                self.partial_line = bytes.split_off(searched + end + 1);
                 return Ok(Some(self.lines(bytes)));
             }
             if !is_more {
@@ -223,7 +224,7 @@ impl LineBatches {
             let end = memchr::memchr(b'\n', &bytes);
             length += end.unwrap_or(bytes.len()) as u64;
             if let Some(end) = end {
-                self.held = bytes.split_off(end + 1);
+                self.partial_line = bytes.split_off(end + 1);
                 self.offset += length + 1;
                 return Ok(RecordBatch::TooLong { offset, length });
             }
@@ -239,32 +240,32 @@ impl LineBatches {
         let Input::Open(input) = &mut self.input else { return Ok(false) };
         let start = bytes.len();
         bytes.resize(start + BATCH_BYTES, 0);
-        let mut filled = start;
-        while filled < bytes.len() {
-            match input.read(&mut bytes[filled..]) {
+        let mut end = start;
+        while end < bytes.len() {
+            match input.read(&mut bytes[end..]) {
                 Ok(0) => {
                     self.input = Input::Ended;
                     break;
                 }
-                Ok(count) => filled += count,
+                Ok(count) => end += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    let lost = input.rest();
-                    self.input = Input::Failed(error, lost);
+                    let lost_bytes = input.rest();
+                    self.input = Input::Failed(error, lost_bytes);
                     break;
                 }
             }
         }
-        bytes.truncate(filled);
+        bytes.truncate(end);
         Ok(matches!(self.input, Input::Open(_)))
     }
 
     /// Returns the damage that ended the file, if any.
     fn damage(&mut self) -> Result<Option<RecordBatch>> {
         match std::mem::replace(&mut self.input, Input::Ended) {
-            Input::Failed(error, lost) => {
+            Input::Failed(error, lost_bytes) => {
                 let (reason, detail) = sort_out(error)?;
-                Ok(Some(RecordBatch::Damaged { offset: self.offset, reason, detail, lost }))
+                Ok(Some(RecordBatch::Damaged { offset: self.offset, reason, detail, lost_bytes }))
             }
             _ => Ok(None),
         }
@@ -279,8 +280,8 @@ pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
             return None;
         }
         let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |newline| newline + 1);
-        let (line, after) = rest.split_at(end);
-        rest = after;
+        let (line, remainder) = rest.split_at(end);
+        rest = remainder;
         Some(line)
     })
 }
@@ -295,17 +296,17 @@ mod tests {
     struct Slow(Vec<u8>, usize, usize);
 
     impl Read for Slow {
-        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-            let count = into.len().min(self.2).min(self.0.len() - self.1);
-            into[..count].copy_from_slice(&self.0[self.1..][..count]);
+        fn read(&mut self, output: &mut [u8]) -> io::Result<usize> {
+            let count = output.len().min(self.2).min(self.0.len() - self.1);
+            output[..count].copy_from_slice(&self.0[self.1..][..count]);
             self.1 += count;
             Ok(count)
         }
     }
 
     impl FileStream for Slow {
-        fn of_file(&self, decoded: u64) -> u64 {
-            decoded
+        fn file_bytes(&self, decoded_bytes: u64) -> u64 {
+            decoded_bytes
         }
 
         fn rest(&self) -> u64 {
@@ -355,28 +356,28 @@ mod tests {
         /// Stream that fails when a given number of bytes is left.
         struct Torn(Slow, u64);
         impl Read for Torn {
-            fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            fn read(&mut self, output: &mut [u8]) -> io::Result<usize> {
                 match self.0.rest() - self.1 {
                     0 => Err(io::ErrorKind::UnexpectedEof.into()),
-                    rest => self.0.read(&mut into[..rest as usize]),
+                    rest => self.0.read(&mut output[..rest as usize]),
                 }
             }
         }
         impl FileStream for Torn {
-            fn of_file(&self, decoded: u64) -> u64 {
-                self.0.of_file(decoded)
+            fn file_bytes(&self, decoded_bytes: u64) -> u64 {
+                self.0.file_bytes(decoded_bytes)
             }
 
             fn rest(&self) -> u64 {
                 self.0.rest()
             }
         }
-        let torn = Torn(Slow(b"one\ntwo\nthree\nfour".to_vec(), 0, 4), 7);
-        let mut batches = LineBatches::of(Input::Open(Box::new(torn)), &RecordLimits::default());
+        let truncated = Torn(Slow(b"one\ntwo\nthree\nfour".to_vec(), 0, 4), 7);
+        let mut batches = LineBatches::of(Input::Open(Box::new(truncated)), &RecordLimits::default());
         let Some(RecordBatch::Lines { bytes, .. }) = batches.next().unwrap() else { panic!() };
         assert_eq!(bytes, b"one\ntwo\n");
-        let Some(RecordBatch::Damaged { offset, reason, lost, .. }) = batches.next().unwrap() else { panic!() };
-        assert_eq!((offset, reason, lost), (8, Reason::Truncated, 7));
+        let Some(RecordBatch::Damaged { offset, reason, lost_bytes, .. }) = batches.next().unwrap() else { panic!() };
+        assert_eq!((offset, reason, lost_bytes), (8, Reason::Truncated, 7));
         assert!(batches.next().unwrap().is_none());
     }
 }

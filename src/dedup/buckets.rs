@@ -48,9 +48,9 @@ pub(crate) struct WorkBounds {
     /// Bytes for each row, including the data derived from it.
     pub row_bytes: u64,
     /// Maximum bytes of the rows that a thread processes at a time.
-    pub of_thread: u64,
+    pub thread_bytes: u64,
     /// Maximum bytes of the rows with one hash. Only one thread at a time may exceed `of_thread`.
-    pub of_hash: u64,
+    pub hash_bytes: u64,
     /// Total memory allowed, for error messages.
     pub memory_bytes: u64,
     /// Pool for the parts of divided buckets.
@@ -68,43 +68,43 @@ pub(crate) struct WorkBounds {
 /// # Cost
 /// Rows of a divided bucket are written and read once more.
 pub(crate) fn each_bucket<T: HashedRow, O: Send>(
-    mut all: Vec<&mut Partitions<T>>,
+    mut partitions: Vec<&mut Partitions<T>>,
     threads: usize,
     bounds: &WorkBounds,
     outcome: impl Fn() -> O + Sync,
     work: impl Fn(&mut O, &mut Vec<T>) -> Result<()> + Sync,
 ) -> Result<Vec<O>> {
-    let buckets = all.first().map_or(0, |part| part.count());
-    let all = Mutex::new(&mut all);
+    let buckets = partitions.first().map_or(0, |part| part.count());
+    let partitions = Mutex::new(&mut partitions);
     let one_at_a_time = Mutex::new(());
-    let most_rows = (bounds.of_thread / bounds.row_bytes).max(1);
-    let begun = || (outcome(), Vec::new(), Vec::new());
-    let done = threads::for_each(threads, buckets, begun, |(outcome, rows, some), number| {
-        let mut whole = all.lock().unwrap_or_else(PoisonError::into_inner);
-        let count: u64 = whole.iter().map(|of_thread| of_thread.rows_of(number)).sum();
+    let most_rows = (bounds.thread_bytes / bounds.row_bytes).max(1);
+    let new_outcome = || (outcome(), Vec::new(), Vec::new());
+    let outcomes = threads::for_each(threads, buckets, new_outcome, |(outcome, rows, buffer), number| {
+        let mut undivided = partitions.lock().unwrap_or_else(PoisonError::into_inner);
+        let count: u64 = undivided.iter().map(|of_thread| of_thread.rows_of(number)).sum();
         if count <= most_rows {
-            gather(&mut whole, number, rows, some)?;
-            drop(whole);
+            gather(&mut undivided, number, rows, buffer)?;
+            drop(undivided);
             return work(outcome, rows);
         }
         // Twice the number needed for a perfectly even distribution, because the distribution is
         // only approximately even.
         let parts = (2 * count.div_ceil(most_rows)).next_power_of_two() as usize;
-        let mut divided = Partitions::new(parts, &bounds.pool.limited(0));
-        for of_thread in whole.iter_mut() {
-            of_thread.take(number, some)?;
-            some.iter().try_for_each(|row| divided.push(part(row.hash(), buckets, parts), *row))?;
+        let mut parts_of_bucket = Partitions::new(parts, &bounds.pool.limited(0));
+        for thread_rows in undivided.iter_mut() {
+            thread_rows.take(number, buffer)?;
+            buffer.iter().try_for_each(|row| parts_of_bucket.push(part(row.hash(), buckets, parts), *row))?;
         }
-        drop(whole);
-        (*rows, *some) = (Vec::new(), Vec::new());
+        drop(undivided);
+        (*rows, *buffer) = (Vec::new(), Vec::new());
         for number in 0..parts {
-            let count = divided.rows_of(number);
-            let needed = count * bounds.row_bytes;
-            if needed > bounds.of_hash.max(bounds.of_thread) {
+            let count = parts_of_bucket.rows_of(number);
+            let needed_bytes = count * bounds.row_bytes;
+            if needed_bytes > bounds.hash_bytes.max(bounds.thread_bytes) {
                 return Err(Error::MemoryLimit {
                     what: format!("dedup of {count} texts with the same key"),
-                    needed_bytes: (u128::from(bounds.memory_bytes) * u128::from(needed) / u128::from(bounds.of_hash))
-                        as u64,
+                    needed_bytes: (u128::from(bounds.memory_bytes) * u128::from(needed_bytes)
+                        / u128::from(bounds.hash_bytes)) as u64,
                     allowed_bytes: bounds.memory_bytes,
                     setting: "--memory".into(),
                 });
@@ -112,7 +112,7 @@ pub(crate) fn each_bucket<T: HashedRow, O: Send>(
             // Parts above the limit are processed one at a time, so that only one of them is in
             // memory.
             let _alone = (count > most_rows).then(|| one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner));
-            divided.take(number, rows)?;
+            parts_of_bucket.take(number, rows)?;
             work(outcome, rows)?;
             if count > most_rows {
                 *rows = Vec::new();
@@ -120,15 +120,20 @@ pub(crate) fn each_bucket<T: HashedRow, O: Send>(
         }
         Ok(())
     })?;
-    Ok(done.into_iter().map(|(outcome, ..)| outcome).collect())
+    Ok(outcomes.into_iter().map(|(outcome, ..)| outcome).collect())
 }
 
-/// Replaces the content of `rows` with the rows of a bucket. `some` is a scratch buffer.
-fn gather<T: Pod>(all: &mut [&mut Partitions<T>], bucket: usize, rows: &mut Vec<T>, some: &mut Vec<T>) -> Result<()> {
+/// Replaces the content of `rows` with the rows of a bucket. `buffer` is a scratch buffer.
+fn gather<T: Pod>(
+    partitions: &mut [&mut Partitions<T>],
+    bucket: usize,
+    rows: &mut Vec<T>,
+    buffer: &mut Vec<T>,
+) -> Result<()> {
     rows.clear();
-    for of_thread in all.iter_mut() {
-        of_thread.take(bucket, some)?;
-        rows.extend_from_slice(some);
+    for thread_rows in partitions.iter_mut() {
+        thread_rows.take(bucket, buffer)?;
+        rows.extend_from_slice(buffer);
     }
     Ok(())
 }
@@ -139,22 +144,23 @@ mod tests {
 
     use super::*;
 
-    fn bounds(rows: u64, of_hash: u64) -> WorkBounds {
+    fn bounds(rows: u64, hash_bytes: u64) -> WorkBounds {
         let pool = MemoryPool::default();
-        WorkBounds { row_bytes: 48, of_thread: rows * 48, of_hash: of_hash * 48, memory_bytes: 1 << 20, pool }
+        WorkBounds { row_bytes: 48, thread_bytes: rows * 48, hash_bytes: hash_bytes * 48, memory_bytes: 1 << 20, pool }
     }
 
     fn worked_on(keys: &[u64], buckets: usize, bounds: &WorkBounds) -> Result<Vec<Vec<u64>>> {
-        let within = |bytes| Partitions::new(buckets, &bounds.pool.limited(bytes));
-        let mut halves = [within(0), within(1 << 20)];
-        for (at, &key) in keys.iter().enumerate() {
-            halves[at % 2].push(bucket(key, buckets), BandRow { key, record: [0, at as u32] }).unwrap();
+        let limited = |bytes| Partitions::new(buckets, &bounds.pool.limited(bytes));
+        let mut halves = [limited(0), limited(1 << 20)];
+        for (number, &key) in keys.iter().enumerate() {
+            halves[number % 2].push(bucket(key, buckets), BandRow { key, record: [0, number as u32] }).unwrap();
         }
-        let done = each_bucket(halves.iter_mut().collect(), 2, bounds, Vec::new, |done: &mut Vec<Vec<u64>>, rows| {
-            done.push(rows.iter().map(|row| row.key).collect());
-            Ok(())
-        });
-        done.map(|done| done.into_iter().flatten().collect())
+        let results =
+            each_bucket(halves.iter_mut().collect(), 2, bounds, Vec::new, |result: &mut Vec<Vec<u64>>, rows| {
+                result.push(rows.iter().map(|row| row.key).collect());
+                Ok(())
+            });
+        results.map(|done| done.into_iter().flatten().collect())
     }
 
     proptest! {
@@ -180,8 +186,8 @@ mod tests {
     #[test]
     fn a_bucket_that_is_too_large_is_divided() {
         let keys: Vec<u64> = (0..20_000u64).map(|at| xxhash_rust::xxh3::xxh3_64(&at.to_le_bytes())).collect();
-        let done = worked_on(&keys, 4, &bounds(1000, 1000)).unwrap();
-        assert!(done.iter().all(|rows| rows.len() <= 1000) && done.len() >= 20);
+        let results = worked_on(&keys, 4, &bounds(1000, 1000)).unwrap();
+        assert!(results.iter().all(|rows| rows.len() <= 1000) && results.len() >= 20);
     }
 
     #[test]

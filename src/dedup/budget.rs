@@ -35,7 +35,7 @@ pub(crate) struct Budget {
     /// Maximum size of the data of all records, in bytes.
     pub records: u64,
     /// Budgets of each thread for sets of shingles, keys of bands, hashes and ids.
-    pub of_worker: ThreadShares,
+    pub thread_shares: ThreadShares,
     /// Budget of each thread for candidates, in bytes.
     pub candidates: u64,
     /// Number of partitions of keys, of hashes and of candidates.
@@ -45,7 +45,7 @@ pub(crate) struct Budget {
     /// Total memory, and the folder for data that does not fit.
     pub pool: MemoryPool,
     /// Predicted resources.
-    pub predicted: Prediction,
+    pub prediction: Prediction,
 }
 
 /// Budgets of one thread, in bytes.
@@ -103,23 +103,28 @@ impl Budget {
     /// half of the predicted size.
     pub(crate) fn new(settings: &DedupSettings, inputs: &Inputs) -> Result<Budget> {
         let workers = settings.workers as u64;
-        let fixed = IDLE_BYTES + workers * THREAD_BYTES;
-        let least = fixed + MIN_BYTES;
-        if settings.memory_bytes < least {
+        let fixed_bytes = IDLE_BYTES + workers * THREAD_BYTES;
+        let minimum = fixed_bytes + MIN_BYTES;
+        if settings.memory_bytes < minimum {
             return Err(Error::MemoryLimit {
                 what: format!("dedup with {workers} threads"),
-                needed_bytes: least,
+                needed_bytes: minimum,
                 allowed_bytes: settings.memory_bytes,
                 setting: "--memory".into(),
             });
         }
-        let budget = settings.memory_bytes - fixed;
+        let budget = settings.memory_bytes - fixed_bytes;
         // One half of the memory goes to the records, and the other half is divided among the parts
         // of the threads by eighths.
-        let of_worker = |eighths: u64| budget / 16 * eighths / workers;
-        let of_worker = match settings.near {
-            Some(_) => ThreadShares { sets: of_worker(4), bands: of_worker(2), exact: of_worker(1), ids: of_worker(1) },
-            None => ThreadShares { sets: 0, bands: 0, exact: of_worker(6), ids: of_worker(2) },
+        let share_of_worker = |eighths: u64| budget / 16 * eighths / workers;
+        let thread_shares = match settings.near {
+            Some(_) => ThreadShares {
+                sets: share_of_worker(4),
+                bands: share_of_worker(2),
+                exact: share_of_worker(1),
+                ids: share_of_worker(1),
+            },
+            None => ThreadShares { sets: 0, bands: 0, exact: share_of_worker(6), ids: share_of_worker(2) },
         };
         let CorpusEstimate { decoded_bytes, records: texts } = expected(&inputs.files, &settings.limits)?;
         let (records, record_bytes) = (budget / 2, record_bytes(&settings.count_by));
@@ -128,7 +133,7 @@ impl Budget {
         if texts / 2 * record_bytes > records {
             return Err(Error::MemoryLimit {
                 what: format!("dedup of about {texts} records, by a sample of its input"),
-                needed_bytes: fixed + 2 * texts * record_bytes,
+                needed_bytes: fixed_bytes + 2 * texts * record_bytes,
                 allowed_bytes: settings.memory_bytes,
                 setting: "--memory".into(),
             });
@@ -138,14 +143,16 @@ impl Budget {
         let hashes = size_of::<ExactRow>() as u64 * texts;
         let most_buckets = (budget / 16 / (3 * BLOCK_BYTES as u64 * workers)).max(1);
         let buckets = keys.max(hashes).div_ceil(BUCKET_BYTES).clamp(1, most_buckets).next_power_of_two();
-        let beyond = |bytes: u64, share: u64| bytes.saturating_sub(share * workers);
-        let disk_bytes = beyond(sets, of_worker.sets) + beyond(keys, of_worker.bands) + beyond(hashes, of_worker.exact);
-        let all = fixed + texts * record_bytes + keys + sets + hashes;
-        let predicted = Prediction {
+        let spilled_bytes = |bytes: u64, share: u64| bytes.saturating_sub(share * workers);
+        let disk_bytes = spilled_bytes(sets, thread_shares.sets)
+            + spilled_bytes(keys, thread_shares.bands)
+            + spilled_bytes(hashes, thread_shares.exact);
+        let total = fixed_bytes + texts * record_bytes + keys + sets + hashes;
+        let prediction = Prediction {
             files: inputs.files.len(),
             file_bytes: inputs.files.iter().map(|file| file.stamp.bytes).sum(),
             decoded_bytes,
-            memory_bytes: all.min(settings.memory_bytes),
+            memory_bytes: total.min(settings.memory_bytes),
             disk_bytes,
         };
         if disk_bytes > 0 {
@@ -163,19 +170,19 @@ impl Budget {
         let pool = MemoryPool::new(settings.memory_bytes, &settings.spill, "--spill");
         let bounds = WorkBounds {
             row_bytes: ROW_BYTES,
-            of_thread: budget / 16 / workers,
-            of_hash: budget / 4,
+            thread_bytes: budget / 16 / workers,
+            hash_bytes: budget / 4,
             memory_bytes: settings.memory_bytes,
             pool: pool.clone(),
         };
         Ok(Budget {
             records,
-            of_worker,
+            thread_shares,
             candidates: budget / 8 / workers,
             buckets: buckets as usize,
             bounds,
             pool,
-            predicted,
+            prediction,
         })
     }
 }

@@ -63,7 +63,7 @@ pub struct BatchRecords {
     /// Number of the batch in its file.
     pub number: u32,
     /// Arrival number of the batch, across all files.
-    pub arrival: u32,
+    pub arrival_number: u32,
     /// Number of the worker that holds its sets and ids.
     pub worker: u32,
     /// Number of rows. Blank and rejected rows are counted, but are not among the records.
@@ -114,11 +114,11 @@ pub struct Corpus {
     /// All files.
     pub files: Vec<CorpusFile>,
     /// Number of files that belong to `against`.
-    pub against_files: usize,
+    pub n_against_files: usize,
     /// Batches, by file and position.
     pub batches: Vec<BatchRecords>,
     /// Number of the first record of each batch, by arrival number.
-    pub first_of_arrival: Vec<u32>,
+    pub first_records: Vec<u32>,
     /// Data that each thread has collected.
     pub workers: Vec<Worker>,
     /// Rejected records, by file and position.
@@ -126,9 +126,9 @@ pub struct Corpus {
     /// Number of records whose text is only white space.
     pub empty: u64,
     /// Number of records without the field of `--id-field`.
-    pub without_id: u64,
+    pub n_without_id: u64,
     /// Number of records without the field that the keep rule compares.
-    pub without_key: u64,
+    pub n_without_key: u64,
 }
 
 impl Corpus {
@@ -139,8 +139,8 @@ impl Corpus {
 
     /// Returns the number of records of `against`, which come first.
     pub fn against(&self) -> u32 {
-        let of_input = self.batches.iter().find(|batch| batch.file as usize >= self.against_files);
-        of_input.map_or(self.count(), |batch| batch.first)
+        let first_input = self.batches.iter().find(|batch| batch.file as usize >= self.n_against_files);
+        first_input.map_or(self.count(), |batch| batch.first)
     }
 
     /// Returns the batch of a record.
@@ -191,16 +191,16 @@ impl Corpus {
     /// Frees the memory and the disk space of the data that decisions are based on: sets, keys and
     /// hashes.
     pub fn keep_ids_only(&mut self) {
-        let none = MemoryPool::default();
+        let empty_pool = MemoryPool::default();
         for worker in &mut self.workers {
             worker.sets = Array::default();
-            (worker.exact, worker.bands) = (Partitions::new(0, &none), Partitions::new(0, &none));
+            (worker.exact, worker.bands) = (Partitions::new(0, &empty_pool), Partitions::new(0, &empty_pool));
         }
     }
 
     /// Returns the number of the record that a hash or key refers to.
     pub fn number(&self, record: [u32; 2]) -> u32 {
-        self.first_of_arrival[record[0] as usize] + record[1]
+        self.first_records[record[0] as usize] + record[1]
     }
 
     /// Returns the batches of a file.

@@ -83,35 +83,35 @@ pub(crate) fn count(
     corpus: &Corpus,
     verdicts: &Verdicts,
 ) -> Result<BTreeMap<String, Vec<ValueCounts>>> {
-    let mut all = BTreeMap::new();
-    for (at, field) in fields.iter().enumerate() {
-        let mut by_value: BTreeMap<Option<&str>, ValueCounts> = BTreeMap::new();
-        let of_input = corpus.batches.iter().filter(|batch| batch.file as usize >= corpus.against_files);
-        for batch in of_input {
-            let names = &corpus.workers[batch.worker as usize].values[at].names;
+    let mut by_field = BTreeMap::new();
+    for (field_number, field) in fields.iter().enumerate() {
+        let mut counts_by_value: BTreeMap<Option<&str>, ValueCounts> = BTreeMap::new();
+        let input_batches = corpus.batches.iter().filter(|batch| batch.file as usize >= corpus.n_against_files);
+        for batch in input_batches {
+            let names = &corpus.workers[batch.worker as usize].values[field_number].names;
             for (row, record) in batch.records.iter().enumerate() {
-                let number = batch.values[row * fields.len() + at];
+                let number = batch.values[row * fields.len() + field_number];
                 let value = (number != NO_VALUE).then(|| names[number as usize].as_str());
-                let counts = by_value.entry(value).or_default();
+                let counts = counts_by_value.entry(value).or_default();
                 match verdicts.removal(batch.first + row as u32) {
                     None => {
                         counts.kept += 1;
                         counts.kept_bytes += u64::from(record.text_bytes);
                     }
-                    Some(removed) => {
+                    Some(removal) => {
                         counts.removed += 1;
-                        *counts.removed_by.entry(removed.why.as_str()).or_default() += 1;
+                        *counts.removed_by.entry(removal.why.as_str()).or_default() += 1;
                         counts.removed_bytes += u64::from(record.text_bytes);
                     }
                 }
             }
-            refuse_many(field, by_value.len().saturating_sub(1))?;
+            refuse_many(field, counts_by_value.len().saturating_sub(1))?;
         }
-        let named =
+        let with_name =
             |(value, counts): (Option<&str>, ValueCounts)| ValueCounts { value: value.map(Into::into), ..counts };
-        let mut counts: Vec<ValueCounts> = by_value.into_iter().map(named).collect();
+        let mut counts: Vec<ValueCounts> = counts_by_value.into_iter().map(with_name).collect();
         counts.sort_by_key(|counts| std::cmp::Reverse(counts.kept + counts.removed));
-        all.insert(field.clone(), counts);
+        by_field.insert(field.clone(), counts);
     }
-    Ok(all)
+    Ok(by_field)
 }

@@ -87,17 +87,21 @@ impl OutputCompressor {
     ///
     /// # Errors
     /// Returns [`Error::Invariant`] if zstd rejects its settings.
-    pub(crate) fn new(out: NewFile, Coding { compression, level }: Coding, threads: usize) -> Result<OutputCompressor> {
-        let unsigned = level.unsigned_abs();
+    pub(crate) fn new(
+        writer: NewFile,
+        Coding { compression, level }: Coding,
+        threads: usize,
+    ) -> Result<OutputCompressor> {
+        let magnitude = level.unsigned_abs();
         Ok(match compression {
-            Compression::None => OutputCompressor::Plain(out),
-            Compression::Gzip => OutputCompressor::Gzip(GzEncoder::new(out, flate2::Compression::new(unsigned))),
+            Compression::None => OutputCompressor::Plain(writer),
+            Compression::Gzip => OutputCompressor::Gzip(GzEncoder::new(writer, flate2::Compression::new(magnitude))),
             Compression::Zstd => OutputCompressor::Zstd(
-                zstd_encoder(out, level, threads)
+                zstd_encoder(writer, level, threads)
                     .map_err(|cause| Error::Invariant(format!("zstd cannot be started: {cause}")))?,
             ),
-            Compression::Xz => OutputCompressor::Xz(XzEncoder::new(out, unsigned)),
-            Compression::Bzip2 => OutputCompressor::Bzip2(BzEncoder::new(out, bzip2::Compression::new(unsigned))),
+            Compression::Xz => OutputCompressor::Xz(XzEncoder::new(writer, magnitude)),
+            Compression::Bzip2 => OutputCompressor::Bzip2(BzEncoder::new(writer, bzip2::Compression::new(magnitude))),
         })
     }
 
@@ -107,7 +111,7 @@ impl OutputCompressor {
     /// Returns any error of the store.
     pub(crate) fn finish(self) -> io::Result<NewFile> {
         match self {
-            OutputCompressor::Plain(out) => Ok(out),
+            OutputCompressor::Plain(writer) => Ok(writer),
             OutputCompressor::Gzip(encoder) => encoder.finish(),
             OutputCompressor::Zstd(encoder) => encoder.finish(),
             OutputCompressor::Xz(encoder) => encoder.finish(),
@@ -116,8 +120,12 @@ impl OutputCompressor {
     }
 }
 
-fn zstd_encoder<W: Write>(out: W, level: i32, threads: usize) -> io::Result<zstd::stream::write::Encoder<'static, W>> {
-    let mut encoder = zstd::stream::write::Encoder::new(out, level)?;
+fn zstd_encoder<W: Write>(
+    writer: W,
+    level: i32,
+    threads: usize,
+) -> io::Result<zstd::stream::write::Encoder<'static, W>> {
+    let mut encoder = zstd::stream::write::Encoder::new(writer, level)?;
     encoder.include_checksum(true)?;
     // Without a worker thread, zstd would not divide the frame into jobs.
     encoder.multithread(threads.max(1) as u32)?;
@@ -128,7 +136,7 @@ fn zstd_encoder<W: Write>(out: W, level: i32, threads: usize) -> io::Result<zstd
 impl Write for OutputCompressor {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            OutputCompressor::Plain(out) => out.write(bytes),
+            OutputCompressor::Plain(writer) => writer.write(bytes),
             OutputCompressor::Gzip(encoder) => encoder.write(bytes),
             OutputCompressor::Zstd(encoder) => encoder.write(bytes),
             OutputCompressor::Xz(encoder) => encoder.write(bytes),
@@ -148,7 +156,7 @@ mod tests {
     use super::*;
 
     /// Returns bytes that are compressible, but not to almost nothing.
-    fn made(length: usize) -> Vec<u8> {
+    fn compressible(length: usize) -> Vec<u8> {
         (0..length).map(|at| b'a' + (xxh3_64(&(at as u32 / 7 % 50_000).to_le_bytes()) % 26) as u8).collect()
     }
 
@@ -163,33 +171,33 @@ mod tests {
         let level = |compression, bytes: &[u8]| Coding::like(compression, &bytes[..bytes.len().min(HEAD)]).level;
         for (zstd_level, want) in [(-5, 1), (1, 1), (2, 2), (3, 3), (4, 3), (9, 3), (19, 3)] {
             let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), zstd_level).unwrap();
-            encoder.write_all(&made(300_000)).unwrap();
+            encoder.write_all(&compressible(300_000)).unwrap();
             assert_eq!(level(Compression::Zstd, &encoder.finish().unwrap()), want, "{zstd_level}");
             // A frame of known length, which does not contain the size of its window.
-            assert_eq!(level(Compression::Zstd, &zstd::bulk::compress(&made(3000), zstd_level).unwrap()), 3);
+            assert_eq!(level(Compression::Zstd, &zstd::bulk::compress(&compressible(3000), zstd_level).unwrap()), 3);
         }
         assert_eq!(
             (1..=9).map(|of| level(Compression::Gzip, &gzip(of))).collect::<Vec<_>>(),
             [1, 6, 6, 6, 6, 6, 6, 6, 6]
         );
-        for short in [&b""[..], b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18\0\0\0\0\0\0"] {
-            assert_eq!((level(Compression::Zstd, short), level(Compression::Gzip, short)), (3, 6));
+        for short_head in [&b""[..], b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18\0\0\0\0\0\0"] {
+            assert_eq!((level(Compression::Zstd, short_head), level(Compression::Gzip, short_head)), (3, 6));
         }
     }
 
     #[test]
     fn frame_has_the_same_bytes_with_any_threads_and_write_sizes() {
-        let bytes = made(3 * ZSTD_JOB_BYTES as usize + 12_345);
+        let bytes = compressible(3 * ZSTD_JOB_BYTES as usize + 12_345);
         for level in [1, 3] {
             let compressed = |threads: usize, step: usize| {
                 let mut encoder = zstd_encoder(Vec::new(), level, threads).unwrap();
                 bytes.chunks(step).for_each(|piece| encoder.write_all(piece).unwrap());
                 encoder.finish().unwrap()
             };
-            let one = compressed(1, 1 << 20);
-            assert_eq!(zstd::bulk::decompress(&one, bytes.len()).unwrap(), bytes);
+            let single_threaded = compressed(1, 1 << 20);
+            assert_eq!(zstd::bulk::decompress(&single_threaded, bytes.len()).unwrap(), bytes);
             for (threads, step) in [(0, 1 << 20), (2, 1 << 20), (2, 77_777), (5, bytes.len())] {
-                assert!(compressed(threads, step) == one, "{threads} threads, {step} bytes at a time");
+                assert!(compressed(threads, step) == single_threaded, "{threads} threads, {step} bytes at a time");
             }
         }
     }

@@ -20,7 +20,7 @@ pub struct RecordPairQuery {
     lines: [String; 2],
     method: Option<DuplicateMethod>,
     /// Resemblance of the other record to the one that is kept in the place of each record.
-    to_kept: [Option<f64>; 2],
+    similarity_to_kept: [Option<f64>; 2],
 }
 
 impl RecordPairQuery {
@@ -39,37 +39,37 @@ impl RecordPairQuery {
         if records[0].name == records[1].name {
             return Err(Error::Usage(format!("{} and {}: both name one record; name two records", names[0], names[1])));
         }
-        let removed = removed(run, &records)?;
-        let kept = [0, 1].map(|at| removed[at].as_ref().map_or(&records[at].name, |removed| &removed.kept));
-        let method = source.settings.near.map(|near| DuplicateMethod {
-            shingling: near.shingling,
-            threshold: near.threshold,
-            bands: near.bands,
+        let removed_rows = removed_rows(run, &records)?;
+        let kept_names = [0, 1].map(|at| removed_rows[at].as_ref().map_or(&records[at].name, |removed| &removed.kept));
+        let method = source.settings.near.map(|near_settings| DuplicateMethod {
+            shingling: near_settings.shingling,
+            threshold: near_settings.threshold,
+            bands: near_settings.bands,
         });
-        let mut to_kept = [None, None];
-        if let (Some(method), true) = (&method, kept[0] != kept[1]) {
-            for (at, of_side) in to_kept.iter_mut().enumerate() {
-                let Some(RemovedRow { kept, .. }) = &removed[at] else { continue };
-                let texts = source.texts(&kept.file, &[kept.row])?;
-                *of_side = Some(method.compare(&texts[&kept.row], &records[1 - at].text).resemblance);
+        let mut similarities = [None, None];
+        if let (Some(method), true) = (&method, kept_names[0] != kept_names[1]) {
+            for (side, similarity) in similarities.iter_mut().enumerate() {
+                let Some(RemovedRow { kept: kept_name, .. }) = &removed_rows[side] else { continue };
+                let texts = source.texts(&kept_name.file, &[kept_name.row])?;
+                *similarity = Some(method.compare(&texts[&kept_name.row], &records[1 - side].text).resemblance);
             }
         }
-        let clusters = clusters(run, kept)?;
+        let clusters = clusters(run, kept_names)?;
         let [a, b] = records;
-        let [of_a, of_b] = removed;
-        let side = |record: &RereadRecord, removed, cluster| RecordSide {
+        let [removed_a, removed_b] = removed_rows;
+        let side = |record: &RereadRecord, removal, cluster| RecordSide {
             name: record.name.clone(),
-            is_against: record.is_against,
+            is_against: record.is_from_against,
             text_bytes: record.text.len() as u64,
-            removed,
+            removed: removal,
             cluster,
         };
         Ok(RecordPairQuery {
-            sides: [side(&a, of_a, clusters[0]), side(&b, of_b, clusters[1])],
+            sides: [side(&a, removed_a, clusters[0]), side(&b, removed_b, clusters[1])],
             lines: [broken(&a.text), broken(&b.text)],
             texts: [a.text, b.text],
             method,
-            to_kept,
+            similarity_to_kept: similarities,
         })
     }
 
@@ -77,39 +77,49 @@ impl RecordPairQuery {
     pub fn explain(&self) -> Duplicates<'_> {
         let [a, b] = &self.lines;
         let diff = pieces(a, b, CONTEXT);
-        conclude(self.sides.clone(), [&self.texts[0], &self.texts[1]], self.method.as_ref(), self.to_kept, diff)
+        conclude(
+            self.sides.clone(),
+            [&self.texts[0], &self.texts[1]],
+            self.method.as_ref(),
+            self.similarity_to_kept,
+            diff,
+        )
     }
 }
 
 /// Returns the rows of the table `removed` for two records.
-fn removed(run: &FinishedRun, records: &[RereadRecord; 2]) -> Result<[Option<RemovedRow>; 2]> {
-    let mut found = [None, None];
+fn removed_rows(run: &FinishedRun, records: &[RereadRecord; 2]) -> Result<[Option<RemovedRow>; 2]> {
+    let mut rows_found = [None, None];
     let columns = ["file", "row", "kept_id", "kept_file", "kept_row", "why", "similarity"];
     scan(run, "removed", &columns, &mut |batch| {
         let (files, rows) = (batch.text("file")?, batch.u64("row")?);
-        let (kept_ids, kept_files, kept_rows) =
+        let (kept_ids, kept_file_column, kept_row_column) =
             (batch.text("kept_id")?, batch.text("kept_file")?, batch.u64("kept_row")?);
         let (why, similarity) = (batch.text("why")?, batch.f64("similarity")?);
-        for at in 0..rows.len() {
-            for (found, record) in found.iter_mut().zip(records) {
-                if record.name.row == rows[at] && record.name.file == files[at] {
-                    let kept = RecordName { id: kept_ids[at].into(), file: kept_files[at].into(), row: kept_rows[at] };
-                    *found = Some(RemovedRow { kept, why: why[at].into(), similarity: similarity[at] });
+        for row in 0..rows.len() {
+            for (slot, record) in rows_found.iter_mut().zip(records) {
+                if record.name.row == rows[row] && record.name.file == files[row] {
+                    let kept_name = RecordName {
+                        id: kept_ids[row].into(),
+                        file: kept_file_column[row].into(),
+                        row: kept_row_column[row],
+                    };
+                    *slot = Some(RemovedRow { kept: kept_name, why: why[row].into(), similarity: similarity[row] });
                 }
             }
         }
         Ok(())
     })?;
-    Ok(found)
+    Ok(rows_found)
 }
 
 /// Returns the numbers of records in the clusters of two kept records.
-fn clusters(run: &FinishedRun, kept: [&RecordName; 2]) -> Result<[u64; 2]> {
+fn clusters(run: &FinishedRun, kept_names: [&RecordName; 2]) -> Result<[u64; 2]> {
     let mut sizes = [1, 1];
     scan(run, "removed", &["kept_file", "kept_row"], &mut |batch| {
         for (file, row) in batch.text("kept_file")?.iter().zip(batch.u64("kept_row")?) {
-            for (size, kept) in sizes.iter_mut().zip(kept) {
-                *size += u64::from(kept.row == *row && kept.file == *file);
+            for (size, kept_name) in sizes.iter_mut().zip(kept_names) {
+                *size += u64::from(kept_name.row == *row && kept_name.file == *file);
             }
         }
         Ok(())

@@ -14,7 +14,7 @@ pub(crate) enum FieldPurpose {
     /// Field that the keep rule compares.
     Key,
     /// Field that must not exist.
-    Taken,
+    Reserved,
     /// Field that records are counted by, with its number.
     Counted(usize),
 }
@@ -29,19 +29,21 @@ impl FieldPurpose {
             FieldPurpose::Text => 0,
             FieldPurpose::Id => 1,
             FieldPurpose::Key => 2,
-            FieldPurpose::Taken => 3,
+            FieldPurpose::Reserved => 3,
             FieldPurpose::Counted(number) => 4 + number,
         }
     }
 }
 
 /// Returns the fields that the settings require.
-pub(crate) fn wanted(settings: &DedupSettings) -> FieldQuery {
+pub(crate) fn required_fields(settings: &DedupSettings) -> FieldQuery {
     let text = settings.text_fields.iter().map(|name| (FieldPurpose::Text, name.clone()));
     let id = settings.id_field.iter().map(|name| (FieldPurpose::Id, name.clone()));
     let key = settings.keep.fields().iter().map(|name| (FieldPurpose::Key, name.clone()));
-    let counted = settings.count_by.iter().enumerate().map(|(at, name)| (FieldPurpose::Counted(at), name.clone()));
-    let taken = annotate::names(settings).into_iter().flatten().map(|name| (FieldPurpose::Taken, name));
-    let all: Vec<(FieldPurpose, String)> = text.chain(id).chain(key).chain(counted).chain(taken).collect();
-    FieldQuery::new(all.iter().map(|(purpose, name)| (purpose.number(), name.as_str())))
+    let counted_fields =
+        settings.count_by.iter().enumerate().map(|(at, name)| (FieldPurpose::Counted(at), name.clone()));
+    let taken_fields = annotate::names(settings).into_iter().flatten().map(|name| (FieldPurpose::Reserved, name));
+    let fields: Vec<(FieldPurpose, String)> =
+        text.chain(id).chain(key).chain(counted_fields).chain(taken_fields).collect();
+    FieldQuery::new(fields.iter().map(|(purpose, name)| (purpose.number(), name.as_str())))
 }

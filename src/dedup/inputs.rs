@@ -65,7 +65,7 @@ pub struct Inputs {
     /// All files.
     pub files: Vec<CorpusFile>,
     /// Number of files that belong to `against`.
-    pub against: usize,
+    pub n_against: usize,
 }
 
 /// Finds the files of a corpus.
@@ -75,10 +75,11 @@ pub struct Inputs {
 /// if a file is in both corpora, or its path in the result is reserved.
 pub(crate) fn find(settings: &DedupSettings, notify: &dyn Fn(String)) -> Result<Inputs> {
     let mut files = files(&settings.against, notify)?;
-    let against = files.len();
+    let n_against = files.len();
     let mut new = self::files(&settings.inputs, notify)?;
     let names: Vec<Vec<String>> = new.iter().map(|file| segments(&file.location)).collect();
-    let old_names: BTreeMap<Vec<String>, usize> = (0..against).map(|at| (segments(&files[at].location), at)).collect();
+    let old_names: BTreeMap<Vec<String>, usize> =
+        (0..n_against).map(|at| (segments(&files[at].location), at)).collect();
     for ((file, name), path) in new.iter_mut().zip(&names).zip(below_common_folder(&names)) {
         if path.starts_with('_') || path == manifest::NAME {
             return Err(Error::Usage(format!(
@@ -95,15 +96,15 @@ pub(crate) fn find(settings: &DedupSettings, notify: &dyn Fn(String)) -> Result<
         file.path = Some(path);
     }
     files.extend(new);
-    Ok(Inputs { files, against })
+    Ok(Inputs { files, n_against })
 }
 
 /// Returns the file with a name.
 ///
 /// # Errors
 /// Returns [`Error::Input`] if the file is missing or is not a corpus of texts.
-pub(crate) fn named(name: &str) -> Result<CorpusFile> {
-    look(&Location::parse(name)?)?.ok_or_else(|| no_corpus(name))
+pub(crate) fn from_name(name: &str) -> Result<CorpusFile> {
+    inspect(&Location::parse(name)?)?.ok_or_else(|| no_corpus(name))
 }
 
 fn no_corpus(name: &str) -> Error {
@@ -115,33 +116,33 @@ fn no_corpus(name: &str) -> Error {
 /// # Errors
 /// Returns the errors of [`find`].
 pub(crate) fn files(inputs: &[String], notify: &dyn Fn(String)) -> Result<Vec<CorpusFile>> {
-    let (mut locations, mut passed_over) = (BTreeMap::new(), 0);
-    let mut others = Vec::new();
+    let (mut locations, mut n_passed) = (BTreeMap::new(), 0);
+    let mut patterns = Vec::new();
     for input in inputs {
         match of_result(input)? {
             Some(files) => locations.extend(files.into_iter().map(|file| (file, true))),
-            None => others.push(input.clone()),
+            None => patterns.push(input.clone()),
         }
     }
     // A folder of pages is not a corpus, so no file is treated as a page.
-    for expanded in expand(&others, |_| false)? {
-        for location in expanded.locations {
-            *locations.entry(location).or_insert(false) |= !expanded.is_search;
+    for input in expand(&patterns, |_| false)? {
+        for location in input.locations {
+            *locations.entry(location).or_insert(false) |= !input.is_search;
         }
     }
     let mut files = Vec::new();
     for (location, is_named) in locations {
-        match look(&location) {
+        match inspect(&location) {
             Ok(Some(file)) => files.push(file),
-            Ok(None) if !is_named => passed_over += 1,
-            Err(Error::Input { .. }) if !is_named && !claims_rows(location.name()) => passed_over += 1,
+            Ok(None) if !is_named => n_passed += 1,
+            Err(Error::Input { .. }) if !is_named && !claims_rows(location.name()) => n_passed += 1,
             Ok(None) => return Err(no_corpus(location.name())),
             Err(error) => return Err(error),
         }
     }
-    if passed_over > 0 {
-        let files = if passed_over == 1 { "file that is" } else { "files that are" };
-        notify(format!("skipped {passed_over} {files} neither JSONL nor Parquet"));
+    if n_passed > 0 {
+        let files = if n_passed == 1 { "file that is" } else { "files that are" };
+        notify(format!("skipped {n_passed} {files} neither JSONL nor Parquet"));
     }
     if files.is_empty() && !inputs.is_empty() {
         return Err(Error::input(inputs.join(", "), "has no file in JSONL or Parquet"));
@@ -167,8 +168,8 @@ fn of_result(input: &str) -> Result<Option<Vec<Location>>> {
         let why = "a result of --annotate, which contains duplicates; name a result without --annotate";
         return Err(Error::input(folder.name(), why));
     }
-    let of_corpus = manifest.files.iter().filter(|file| !is_corpus_side_file(&manifest, &file.path));
-    of_corpus.map(|file| folder.join(&file.path)).collect::<Result<_>>().map(Some)
+    let corpus_files = manifest.files.iter().filter(|file| !is_corpus_side_file(&manifest, &file.path));
+    corpus_files.map(|file| folder.join(&file.path)).collect::<Result<_>>().map(Some)
 }
 
 /// True if a file of a result does not belong to its corpus. Earlier builds wrote the tables of a
@@ -183,7 +184,7 @@ fn is_corpus_side_file(manifest: &Manifest, path: &str) -> bool {
 }
 
 /// Returns the file if its format is supported. An empty file counts as lines of JSON.
-fn look(location: &Location) -> Result<Option<CorpusFile>> {
+fn inspect(location: &Location) -> Result<Option<CorpusFile>> {
     if location.is_folder() {
         return Ok(None);
     }
@@ -218,17 +219,17 @@ pub(super) mod tests {
     #[test]
     fn record_files_without_records_are_errors_and_other_files_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
-        let look = |name: &str, bytes: &[u8]| {
+        let check_files = |name: &str, bytes: &[u8]| {
             std::fs::write(folder.path().join("good.jsonl"), "{\"text\":\"x\"}\n").unwrap();
             std::fs::write(folder.path().join(name), bytes).unwrap();
-            let found = files(&[folder.path().to_str().unwrap().to_string()], &|_| ());
+            let result = files(&[folder.path().to_str().unwrap().to_string()], &|_| ());
             std::fs::remove_file(folder.path().join(name)).unwrap();
-            found.map(|files| files.len())
+            result.map(|files| files.len())
         };
         for name in ["a.jsonl.xz", "a.NDJSON.Bz2", "A.PARQUET"] {
-            let refused = look(name, b"<html>not found</html>").unwrap_err();
+            let refused = check_files(name, b"<html>not found</html>").unwrap_err();
             assert!(refused.exit_code() == 3 && refused.to_string().contains(name), "{refused}");
         }
-        assert_eq!(look("notes.bin", b"\x01\x02\x03").unwrap(), 1);
+        assert_eq!(check_files("notes.bin", b"\x01\x02\x03").unwrap(), 1);
     }
 }

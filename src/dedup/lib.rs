@@ -89,8 +89,8 @@ impl<'s> Dedup<'s> {
         output::prepare(&folder)?;
         let inputs = inputs::find(settings, notify)?;
         let budget = budget::Budget::new(settings, &inputs)?;
-        notify(budget.predicted.to_string());
-        let progress = Arc::new(Progress::new(budget.predicted.file_bytes));
+        notify(budget.prediction.to_string());
+        let progress = Arc::new(Progress::new(budget.prediction.file_bytes));
         Ok(Dedup { settings, folder, inputs, budget, checkpoints: None, progress })
     }
 
@@ -124,16 +124,16 @@ impl<'s> Dedup<'s> {
         let copies = exact::copies(&mut corpus, &order, &budget.bounds, settings.workers)?;
         stage_times.end_stage(exact_copies);
         progress.enter(near_duplicates);
-        let near = near::left_out(settings, &mut corpus, &order, &copies, budget)?;
+        let near_copies = near::left_out(settings, &mut corpus, &order, &copies, budget)?;
         stage_times.end_stage(near_duplicates);
         progress.read_again(writing);
         // The second pass does not read the files of `against`.
-        let against: u64 = inputs.files[..inputs.against].iter().map(|file| file.stamp.bytes).sum();
-        progress.done.store(against, Ordering::Relaxed);
+        let against_bytes: u64 = inputs.files[..inputs.n_against].iter().map(|file| file.stamp.bytes).sum();
+        progress.done.store(against_bytes, Ordering::Relaxed);
         // The writer needs memory for compression, and disk space.
         corpus.keep_ids_only();
-        let verdicts = verdicts::Verdicts::new(&corpus, order, copies, near.left_out);
-        let summary = report::DedupSummary::new(settings, inputs, &corpus, &verdicts, near.compared)?;
+        let verdicts = verdicts::Verdicts::new(&corpus, order, copies, near_copies.dropped_texts);
+        let summary = report::DedupSummary::new(settings, inputs, &corpus, &verdicts, near_copies.n_comparisons)?;
         write::write(self, &corpus, &verdicts, &summary, &mut stage_times)?;
         checkpoints.iter().for_each(Checkpoints::remove);
         Ok(summary)

@@ -18,9 +18,9 @@ use webtwin_spill::Partitions;
 #[derive(Debug, Default)]
 pub(crate) struct NearDuplicates {
     /// Near-duplicates by their place in the order of keeping, ascending.
-    pub left_out: Vec<DroppedText>,
+    pub dropped_texts: Vec<DroppedText>,
     /// Number of comparisons of two sets.
-    pub compared: u64,
+    pub n_comparisons: u64,
 }
 
 /// Finds the near-duplicates among the records that are not exact copies.
@@ -39,46 +39,52 @@ pub(crate) fn left_out(
     copies: &[u32],
     budget: &Budget,
 ) -> Result<NearDuplicates> {
-    let Some(near) = settings.near else { return Ok(NearDuplicates::default()) };
-    let against = corpus.against();
-    let (first_of_arrival, groups) = (&corpus.first_of_arrival, AtomicU32::new(0));
+    let Some(near_settings) = settings.near else { return Ok(NearDuplicates::default()) };
+    let first_own = corpus.against();
+    let (first_records, groups) = (&corpus.first_records, AtomicU32::new(0));
     let records = u64::from(order.records.max(1));
     // Candidates are partitioned by ranges of places, so that processing the buckets in turn
     // decides texts in the order of keeping.
     let bucket = |text: u32| (u64::from(text) * budget.buckets as u64 / records) as usize;
     let keys = corpus.workers.iter_mut().map(|worker| &mut worker.bands).collect();
     let new = || (Partitions::new(budget.buckets, &budget.pool.limited(budget.candidates)), Vec::new());
-    let found = each_bucket(keys, settings.workers, &budget.bounds, new, |(found, texts), rows: &mut Vec<BandRow>| {
-        texts.clear();
-        let place = |row: &BandRow| order.place(first_of_arrival[row.record[0] as usize] + row.record[1]);
-        // An exact copy has the outcome of its original, so it is not compared again.
-        texts.extend(rows.iter().map(|row| (row.key, place(row))).filter(|text| copies[text.1 as usize] == NONE));
-        let next_group = || groups.fetch_add(1, Ordering::Relaxed) % MAX_TEXTS;
-        candidates(texts, against, next_group, |one| found.push(bucket(one.text), one))
-    })?;
-    let mut found: Vec<Partitions<CandidateText>> = found.into_iter().map(|(found, _)| found).collect();
+    let candidates = each_bucket(
+        keys,
+        settings.workers,
+        &budget.bounds,
+        new,
+        |(local_candidates, texts), rows: &mut Vec<BandRow>| {
+            texts.clear();
+            let place = |row: &BandRow| order.place(first_records[row.record[0] as usize] + row.record[1]);
+            // An exact copy has the outcome of its original, so it is not compared again.
+            texts.extend(rows.iter().map(|row| (row.key, place(row))).filter(|text| copies[text.1 as usize] == NONE));
+            let next_group = || groups.fetch_add(1, Ordering::Relaxed) % MAX_TEXTS;
+            candidates(texts, first_own, next_group, |one| local_candidates.push(bucket(one.text), one))
+        },
+    )?;
+    let mut candidates: Vec<Partitions<CandidateText>> = candidates.into_iter().map(|(found, _)| found).collect();
 
-    let threshold = Threshold::new(near.threshold);
-    let mut cover = StarCover::new(order.records as usize, against, groups.into_inner() as usize);
-    let (mut all, mut some) = (Vec::new(), Vec::new());
+    let threshold = Threshold::new(near_settings.threshold);
+    let mut star_cover = StarCover::new(order.records as usize, first_own, groups.into_inner() as usize);
+    let (mut candidates_of_bucket, mut batch) = (Vec::new(), Vec::new());
     let (mut scratch, mut other_scratch) = (Vec::new(), Vec::new());
     for bucket in 0..budget.buckets {
-        all.clear();
-        for part in &mut found {
-            part.take(bucket, &mut some)?;
-            all.extend_from_slice(&some);
+        candidates_of_bucket.clear();
+        for part in &mut candidates {
+            part.take(bucket, &mut batch)?;
+            candidates_of_bucket.extend_from_slice(&batch);
         }
-        all.sort_unstable();
+        candidates_of_bucket.sort_unstable();
         // Two texts that agree in several bands are candidates several times.
-        all.dedup();
-        for of_text in all.chunk_by(|x, y| x.text == y.text) {
-            let text = of_text[0].text;
+        candidates_of_bucket.dedup();
+        for group in candidates_of_bucket.chunk_by(|x, y| x.text == y.text) {
+            let text = group[0].text;
             let set = corpus.set(order.record(text), &mut scratch)?;
-            cover.decide(text, of_text, |other| {
-                Ok(threshold.reached(set, corpus.set(order.record(other), &mut other_scratch)?))
+            star_cover.decide(text, group, |other_text| {
+                Ok(threshold.reached(set, corpus.set(order.record(other_text), &mut other_scratch)?))
             })?;
         }
-        if cover.bytes() > settings.memory_bytes / 2 {
+        if star_cover.bytes() > settings.memory_bytes / 2 {
             return Err(Error::MemoryLimit {
                 what: "candidates for near-duplicates in large groups".into(),
                 needed_bytes: settings.memory_bytes * 2,
@@ -87,5 +93,5 @@ pub(crate) fn left_out(
             });
         }
     }
-    Ok(NearDuplicates { compared: cover.compared, left_out: cover.into_dropped() })
+    Ok(NearDuplicates { n_comparisons: star_cover.compared, dropped_texts: star_cover.into_dropped() })
 }

@@ -34,9 +34,9 @@ pub(crate) fn key(keep: &KeepRule, text: &str, id: Option<&str>, key: OrderKey) 
         (KeepRule::First, _) => 0,
         (KeepRule::Longest, _) => u64::MAX - text.len() as u64,
         (KeepRule::Newest(_), OrderKey::Time(seconds)) => !ascending(seconds),
-        (KeepRule::Max(_), OrderKey::Number(number)) => !of_number(number),
-        (KeepRule::Min(_), OrderKey::Number(number)) => of_number(number),
-        (KeepRule::SmallestId, _) => id.map_or(MISSING, of_id),
+        (KeepRule::Max(_), OrderKey::Number(number)) => !number_key(number),
+        (KeepRule::Min(_), OrderKey::Number(number)) => number_key(number),
+        (KeepRule::SmallestId, _) => id.map_or(MISSING, id_key),
         _ => MISSING,
     }
 }
@@ -46,7 +46,7 @@ fn ascending(number: i64) -> u64 {
 }
 
 /// Maps numbers to integers in the same order. Both zeros have the same value.
-fn of_number(number: f64) -> u64 {
+fn number_key(number: f64) -> u64 {
     let bits = (number + 0.0).to_bits() as i64;
     ascending(if bits < 0 { bits ^ i64::MAX } else { bits })
 }
@@ -56,13 +56,13 @@ const NO_NUMBER: u64 = 1 << 63;
 
 /// Returns the sort key of an id: the value of a whole number below 2⁶³ in canonical notation, or
 /// the first seven bytes of any other id.
-fn of_id(id: &str) -> u64 {
+fn id_key(id: &str) -> u64 {
     match id.parse::<u64>() {
         Ok(number) if number < NO_NUMBER && number.to_string() == id => number,
         _ => {
             let mut bytes = [0; 8];
-            let some = id.len().min(7);
-            bytes[1..=some].copy_from_slice(&id.as_bytes()[..some]);
+            let n_bytes = id.len().min(7);
+            bytes[1..=n_bytes].copy_from_slice(&id.as_bytes()[..n_bytes]);
             NO_NUMBER | u64::from_be_bytes(bytes)
         }
     }
@@ -94,19 +94,19 @@ impl Order {
         let class_of = |number: u32| classes[corpus.batch_of(number).file as usize];
         let mut order: Vec<u32> = (0..records).collect();
         let mut failed = None;
-        let against = corpus.against();
-        order[against as usize..].sort_by(|&x, &y| {
+        let first_own = corpus.against();
+        order[first_own as usize..].sort_by(|&x, &y| {
             // The key of an id covers only its first bytes, so ties are decided by the whole ids.
-            let by = class_of(x).cmp(&class_of(y)).then(corpus.record(x).key.cmp(&corpus.record(y).key));
+            let ordering = class_of(x).cmp(&class_of(y)).then(corpus.record(x).key.cmp(&corpus.record(y).key));
             match settings.keep {
-                KeepRule::SmallestId if by.is_eq() => match (corpus.id(x), corpus.id(y)) {
+                KeepRule::SmallestId if ordering.is_eq() => match (corpus.id(x), corpus.id(y)) {
                     (Ok(x), Ok(y)) => x.cmp(&y),
                     (Err(error), _) | (_, Err(error)) => {
                         failed = Some(error);
                         Ordering::Equal
                     }
                 },
-                _ => by,
+                _ => ordering,
             }
         });
         if let Some(error) = failed {
@@ -130,11 +130,11 @@ impl Order {
 
 /// Returns, for each file, the number of the first glob that its name or path matches, or the
 /// number of globs if none matches.
-fn classes(prefer: &[String], files: &[CorpusFile]) -> Result<Vec<usize>> {
+fn classes(wildcards: &[String], files: &[CorpusFile]) -> Result<Vec<usize>> {
     let pattern = |text: &String| {
         Pattern::new(text).map_err(|cause| Error::Usage(format!("--prefer {text}: not a valid glob: {cause}")))
     };
-    let patterns = prefer.iter().map(pattern).collect::<Result<Vec<Pattern>>>()?;
+    let patterns = wildcards.iter().map(pattern).collect::<Result<Vec<Pattern>>>()?;
     let class = |file: &CorpusFile| {
         let names = [Some(file.name()), file.path.as_deref(), Some(file.location.file_name())];
         let matches = |pattern: &Pattern| names.iter().flatten().any(|name| pattern.matches(name));
@@ -150,16 +150,16 @@ mod tests {
     #[test]
     fn numbers_keep_their_order() {
         let numbers = [f64::MIN, -1.5, -1.0, -0.0, 1e-300, 0.5, 1.0, 1e300];
-        assert!(numbers.windows(2).all(|pair| of_number(pair[0]) < of_number(pair[1])));
-        assert_eq!(of_number(0.0), of_number(-0.0));
+        assert!(numbers.windows(2).all(|pair| number_key(pair[0]) < number_key(pair[1])));
+        assert_eq!(number_key(0.0), number_key(-0.0));
         assert!([i64::MIN, -1, 0, 1, i64::MAX].windows(2).all(|pair| ascending(pair[0]) < ascending(pair[1])));
     }
 
     #[test]
     fn ids_that_are_numbers_come_first_and_by_value() {
         let ids = ["0", "9", "10", "9223372036854775807", "007", "18446744073709551615", "a", "abcdefg"];
-        assert!(ids.windows(2).all(|pair| of_id(pair[0]) < of_id(pair[1])), "{:?}", ids.map(of_id));
-        assert_eq!(of_id("abcdefgh"), of_id("abcdefgi"));
+        assert!(ids.windows(2).all(|pair| id_key(pair[0]) < id_key(pair[1])), "{:?}", ids.map(id_key));
+        assert_eq!(id_key("abcdefgh"), id_key("abcdefgi"));
     }
 
     #[test]

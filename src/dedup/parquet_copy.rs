@@ -19,7 +19,7 @@ use parquet::file::reader::FileReader;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnDescPtr, Type};
 
-use super::annotate::{RecordNote, taken};
+use super::annotate::{RecordNote, existing_field_error};
 use super::inputs::CorpusFile;
 use super::parquet_encodings;
 use super::parquet_texts::damaged;
@@ -42,40 +42,40 @@ pub(crate) struct RowActions<'r> {
     pub notes: Option<(&'r [String; 3], &'r dyn Fn(u64) -> Result<RecordNote>)>,
 }
 
-/// Writes the kept rows of a file to `out`. Returns `out` and the number of rows.
+/// Writes the kept rows of a file to `sink`. Returns `sink` and the number of rows.
 ///
 /// # Errors
 /// Returns [`Error::Input`] if the file is damaged or already has one of the added columns, and any
-/// error of `out`.
+/// error of `sink`.
 ///
 /// # Cost
 /// One pass over the file. Memory for a few pages and 512 rows of one column.
-pub(crate) fn copy<W: Write + Send>(file: &CorpusFile, rows: &RowActions<'_>, out: W) -> Result<(W, u64)> {
+pub(crate) fn copy<W: Write + Send>(file: &CorpusFile, rows: &RowActions<'_>, sink: W) -> Result<(W, u64)> {
     let name = file.name();
-    let opened = open_pinned(&file.location, &file.stamp)?;
-    let input = ParquetFile::open(opened).map_err(|fault| fault.of_input(name))?;
+    let open_file = open_pinned(&file.location, &file.stamp)?;
+    let input = ParquetFile::open(open_file).map_err(|fault| fault.of_input(name))?;
     let metadata = input.reader.metadata();
-    let schema = schema(metadata, rows).map_err(|_| taken(name, None))?;
+    let schema = schema(metadata, rows).map_err(|_| existing_field_error(name, None))?;
     let failed = |cause: ParquetError| write_failed(name, cause);
-    let mut writer = SerializedFileWriter::new(out, schema, Arc::new(properties(&input, rows))).map_err(failed)?;
-    let (mut first, mut kept) = (0, 0);
+    let mut writer = SerializedFileWriter::new(sink, schema, Arc::new(properties(&input, rows))).map_err(failed)?;
+    let (mut first, mut n_kept) = (0, 0);
     for group in 0..metadata.num_row_groups() {
         let is_kept: Vec<bool> = (0..rows_of(&input, group) as u64).map(|row| (rows.is_kept)(first + row)).collect();
         if is_kept.contains(&true) {
-            kept += is_kept.iter().filter(|is_kept| **is_kept).count() as u64;
-            let mut out = writer.next_row_group().map_err(failed)?;
-            copy_group(&input, name, group, &is_kept, &mut out)?;
+            n_kept += is_kept.iter().filter(|is_kept| **is_kept).count() as u64;
+            let mut group_writer = writer.next_row_group().map_err(failed)?;
+            copy_group(&input, name, group, &is_kept, &mut group_writer)?;
             if let Some((_, note)) = rows.notes {
                 let places = (first..).zip(&is_kept).filter(|(_, is_kept)| **is_kept);
                 let notes = places.map(|(row, _)| note(row)).collect::<Result<Vec<RecordNote>>>()?;
-                add_notes(&notes, &mut out).map_err(failed)?;
+                add_notes(&notes, &mut group_writer).map_err(failed)?;
             }
-            out.close().map_err(failed)?;
+            group_writer.close().map_err(failed)?;
         }
         first += is_kept.len() as u64;
     }
-    let out = writer.into_inner().map_err(failed)?;
-    Ok((out, kept))
+    let inner = writer.into_inner().map_err(failed)?;
+    Ok((inner, n_kept))
 }
 
 fn write_failed(name: &str, cause: ParquetError) -> Error {
@@ -87,7 +87,7 @@ fn write_failed(name: &str, cause: ParquetError) -> Error {
                 Some(Ok(error)) => return *error,
                 _ => return Error::storage(name, "writing its kept rows failed"),
             },
-            Err(other) => other,
+            Err(result) => result,
         };
         return Error::storage(name, inner);
     }
@@ -138,18 +138,18 @@ fn copy_group<W: Write + Send>(
     name: &str,
     group: usize,
     is_kept: &[bool],
-    out: &mut SerializedRowGroupWriter<'_, W>,
+    group_writer: &mut SerializedRowGroupWriter<'_, W>,
 ) -> Result<()> {
     let columns = input.reader.metadata().file_metadata().schema_descr().columns();
     for (leaf, column) in columns.iter().enumerate() {
         let reader = input.column(group, leaf).map_err(|fault| damaged(name, group, fault))?;
         let failed = |cause: ParquetError| write_failed(name, cause);
-        let mut writer = out
+        let mut writer = group_writer
             .next_column()
             .map_err(failed)?
             .ok_or_else(|| Error::Invariant(format!("{name} has more columns than the schema of its copy")))?;
-        let copied = input.guard(|| copy_column(reader, column, is_kept, writer.untyped()));
-        copied.map_err(|fault| match fault {
+        let result = input.guard(|| copy_column(reader, column, is_kept, writer.untyped()));
+        result.map_err(|fault| match fault {
             Fault::Content(_) => damaged(name, group, fault),
             Fault::Run(error) => error,
         })?;
@@ -195,25 +195,25 @@ fn copy_values<T: DataType>(
     is_kept: &[bool],
     writer: &mut ColumnWriterImpl<'_, T>,
 ) -> Copied<()> {
-    let (present, repeats) = (column.max_def_level(), column.max_rep_level() > 0);
+    let (max_level, repeats) = (column.max_def_level(), column.max_rep_level() > 0);
     let (mut levels, mut repetitions, mut values) = (Vec::new(), Vec::new(), Vec::new());
     let mut row = 0;
     while row < is_kept.len() {
         levels.clear();
         repetitions.clear();
         values.clear();
-        let wanted = ROWS.min(is_kept.len() - row);
-        let (records, of_values, of_levels) = reader.read_records(
-            wanted,
-            (present > 0).then_some(&mut levels),
+        let n_wanted = ROWS.min(is_kept.len() - row);
+        let (records, n_values, n_levels) = reader.read_records(
+            n_wanted,
+            (max_level > 0).then_some(&mut levels),
             repeats.then_some(&mut repetitions),
             &mut values,
         )?;
         if records == 0 {
             return Err(ParquetError::EOF(format!("a column ends {} rows early", is_kept.len() - row)));
         }
-        let slots = if present > 0 { of_levels } else { of_values };
-        let (mut at, mut value, mut end) = (row, 0, 0);
+        let slots = if max_level > 0 { n_levels } else { n_values };
+        let (mut number, mut value, mut end) = (row, 0, 0);
         let (mut kept_slots, mut kept_values) = (0, 0);
         while end < slots {
             // Extends the row to all of its slots.
@@ -222,13 +222,13 @@ fn copy_values<T: DataType>(
             while repeats && end < slots && repetitions[end] > 0 {
                 end += 1;
             }
-            let stays = is_kept[at];
+            let is_kept_row = is_kept[number];
             // Kept slots and values are moved to the front of their buffers, which avoids a copy of
             // the dropped ones.
             for slot in start..end {
-                let is_present = present == 0 || levels[slot] == present;
-                if stays {
-                    if present > 0 {
+                let is_present = max_level == 0 || levels[slot] == max_level;
+                if is_kept_row {
+                    if max_level > 0 {
                         levels[kept_slots] = levels[slot];
                     }
                     if repeats {
@@ -242,9 +242,9 @@ fn copy_values<T: DataType>(
                 }
                 value += usize::from(is_present);
             }
-            at += 1;
+            number += 1;
         }
-        let levels = (present > 0).then(|| &levels[..kept_slots]);
+        let levels = (max_level > 0).then(|| &levels[..kept_slots]);
         let repetitions = repeats.then(|| &repetitions[..kept_slots]);
         if kept_slots > 0 {
             writer.write_batch(&values[..kept_values], levels, repetitions)?;
@@ -254,9 +254,9 @@ fn copy_values<T: DataType>(
     Ok(())
 }
 
-fn add_notes<W: Write + Send>(notes: &[RecordNote], out: &mut SerializedRowGroupWriter<'_, W>) -> Copied<()> {
+fn add_notes<W: Write + Send>(notes: &[RecordNote], group_writer: &mut SerializedRowGroupWriter<'_, W>) -> Copied<()> {
     for column in 0..3 {
-        let Some(mut writer) = out.next_column()? else {
+        let Some(mut writer) = group_writer.next_column()? else {
             return Err(ParquetError::General("the added columns are not in the schema".into()));
         };
         match writer.untyped() {
@@ -299,7 +299,7 @@ pub(super) mod tests {
     const SCHEMA: &str = "message m { required int64 id; optional binary text (STRING);
         optional group tags (LIST) { repeated group list { optional int32 element; } } }";
 
-    fn encoded(groups: &[Vec<TestRow>]) -> Vec<u8> {
+    fn encode_rows(groups: &[Vec<TestRow>]) -> Vec<u8> {
         let pair = |key: &str| KeyValue::new(key.to_string(), Some("value".to_string()));
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -328,9 +328,9 @@ pub(super) mod tests {
             for (_, _, tags) in rows {
                 match tags {
                     Some(tags) if !tags.is_empty() => {
-                        for (at, tag) in tags.iter().enumerate() {
+                        for (number, tag) in tags.iter().enumerate() {
                             levels.push(if tag.is_some() { 3 } else { 2 });
-                            repetitions.push(i16::from(at > 0));
+                            repetitions.push(i16::from(number > 0));
                             values.extend(tag);
                         }
                     }
@@ -377,7 +377,7 @@ pub(super) mod tests {
             more in 0usize..1500, group in 1usize..700, seed: u64,
         ) {
             let rows: Vec<TestRow> = rows.iter().cycle().take(if rows.is_empty() { 0 } else { more }).cloned().collect();
-            let bytes = encoded(&rows.chunks(group).map(<[TestRow]>::to_vec).collect::<Vec<_>>());
+            let bytes = encode_rows(&rows.chunks(group).map(<[TestRow]>::to_vec).collect::<Vec<_>>());
             let is_kept = |row: u64| !(seed ^ row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7).is_multiple_of(3);
             let all = message(bytes.clone());
             let want: Vec<&String> = (0..).zip(&all).filter(|(row, _)| is_kept(*row)).map(|(_, row)| row).collect();
@@ -399,16 +399,16 @@ pub(super) mod tests {
     #[test]
     fn annotations_become_columns_and_the_arrow_schema_is_dropped() {
         let rows: Vec<TestRow> = (0..3).map(|id| (id, Some("x".into()), None)).collect();
-        let bytes = encoded(&[rows]);
+        let bytes = encode_rows(&[rows]);
         let names = ["duplicate_of", "similarity", "cluster"].map(String::from);
         let note = |row: u64| {
             let id = |is: bool| is.then(|| "k".to_string());
             Ok(RecordNote { duplicate_of: id(row == 1), similarity: (row == 1).then_some(0.5), cluster: id(row < 2) })
         };
         let (copy, _) = copied(&bytes, &RowActions { is_kept: &|_| true, notes: Some((&names, &note)) });
-        let all = message(copy.clone());
-        assert!(all[1].contains("duplicate_of: \"k\", similarity: 0.5, cluster: \"k\""), "{}", all[1]);
-        assert!(all[2].contains("duplicate_of: null, similarity: null, cluster: null"), "{}", all[2]);
+        let schema_text = message(copy.clone());
+        assert!(schema_text[1].contains("duplicate_of: \"k\", similarity: 0.5, cluster: \"k\""), "{}", schema_text[1]);
+        assert!(schema_text[2].contains("duplicate_of: null, similarity: null, cluster: null"), "{}", schema_text[2]);
         let reader = SerializedFileReader::new(bytes::Bytes::from(copy)).unwrap();
         let pairs = reader.metadata().file_metadata().key_value_metadata().unwrap();
         assert_eq!(pairs.iter().map(|pair| pair.key.as_str()).collect::<Vec<_>>(), ["pandas"]);

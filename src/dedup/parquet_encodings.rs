@@ -35,23 +35,23 @@ pub(crate) fn keep(input: &ParquetFile, mut properties: WriterPropertiesBuilder)
     });
     for leaf in 0..metadata.file_metadata().schema_descr().num_columns() {
         let encodings: Vec<Encoding> =
-            groups.iter().filter_map(|group| group.columns().get(leaf)).flat_map(of_values).collect();
+            groups.iter().filter_map(|group| group.columns().get(leaf)).flat_map(value_encodings).collect();
         let Some(path) = groups.first().map(|group| group.column(leaf).column_path().clone()) else { continue };
         let has_dictionary = encodings.iter().any(is_dictionary);
         // No current library writes BIT_PACKED.
         #[allow(deprecated)]
         let is_other = |encoding: &&Encoding| !is_dictionary(encoding) && **encoding != Encoding::BIT_PACKED;
-        let other = encodings.iter().find(is_other).copied();
+        let other_encoding = encodings.iter().find(is_other).copied();
         properties = properties
             .set_column_dictionary_enabled(path.clone(), has_dictionary)
-            .set_column_encoding(path.clone(), other.unwrap_or(Encoding::PLAIN));
+            .set_column_encoding(path.clone(), other_encoding.unwrap_or(Encoding::PLAIN));
         if has_dictionary {
             // The kept values fit into a dictionary of the size of the original one.
-            let largest = match other {
+            let max_bytes = match other_encoding {
                 None => usize::MAX,
                 Some(_) => (0..groups.len()).map(|group| dictionary_bytes(input, group, leaf)).max().unwrap_or(0),
             };
-            let limit = largest.saturating_add(1).max(DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT);
+            let limit = max_bytes.saturating_add(1).max(DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT);
             properties = properties.set_column_dictionary_page_size_limit(path, limit);
         }
     }
@@ -79,7 +79,7 @@ fn dictionary_bytes(input: &ParquetFile, group: usize, leaf: usize) -> usize {
 }
 
 /// Returns the encodings of a column's values in its data pages.
-fn of_values(column: &ColumnChunkMetaData) -> Vec<Encoding> {
+fn value_encodings(column: &ColumnChunkMetaData) -> Vec<Encoding> {
     let is_data = |page: PageType| matches!(page, PageType::DATA_PAGE | PageType::DATA_PAGE_V2);
     match column.page_encoding_stats() {
         Some(pages) => pages.iter().filter(|pages| is_data(pages.page_type)).map(|pages| pages.encoding).collect(),
@@ -120,7 +120,7 @@ mod tests {
         let new = || WriterProperties::builder().set_writer_version(WriterVersion::PARQUET_2_0);
         let old = WriterProperties::builder;
         let (text, id) = (|| "text".into(), || "id".into());
-        for (what, properties) in [
+        for (case, properties) in [
             ("defaults", old()),
             ("defaults of version 2", new()),
             ("no dictionary", old().set_dictionary_enabled(false)),
@@ -138,7 +138,7 @@ mod tests {
         ] {
             let original = encoded_with(&groups, properties.build());
             let (copy, _) = copied(&original, &RowActions { is_kept: &|row| row % 4 != 3, notes: None });
-            assert_eq!(pages(&copy), pages(&original), "{what}");
+            assert_eq!(pages(&copy), pages(&original), "{case}");
         }
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct ParquetTexts {
     left: usize,
     /// Size of the row groups that were begun since the last call of [`ParquetTexts::taken`], in
     /// bytes.
-    taken: u64,
+    bytes_begun: u64,
 }
 
 impl ParquetTexts {
@@ -41,10 +41,11 @@ impl ParquetTexts {
     /// Returns [`Error::Input`] if the file is damaged, or has no column of strings for the text.
     pub(crate) fn open(file: &CorpusFile, settings: &DedupSettings) -> Result<ParquetTexts> {
         let name = file.name().to_string();
-        let opened = open_pinned(&file.location, &file.stamp)?;
-        let file = ParquetFile::open(opened).map_err(|fault| fault.of_input(&name))?;
-        let find = |names: &[String], must_be: &str, fits: fn(Physical) -> bool| {
-            parquet_columns::find(&file, names, must_be, fits).map_err(|reason| Error::input(&name, reason))
+        let open_file = open_pinned(&file.location, &file.stamp)?;
+        let file = ParquetFile::open(open_file).map_err(|fault| fault.of_input(&name))?;
+        let find = |names: &[String], expected_type: &str, is_expected: fn(Physical) -> bool| {
+            parquet_columns::find(&file, names, expected_type, is_expected)
+                .map_err(|reason| Error::input(&name, reason))
         };
         let text = find(&settings.text_fields, "a string", is_string)?;
         let id_field: Vec<String> = settings.id_field.iter().cloned().collect();
@@ -67,12 +68,12 @@ impl ParquetTexts {
                 !matches!(physical, Physical::INT96 | Physical::FIXED_LEN_BYTE_ARRAY)
             })?);
         }
-        Ok(ParquetTexts { file, name, leaves, has_times, group: 0, columns: Vec::new(), left: 0, taken: 0 })
+        Ok(ParquetTexts { file, name, leaves, has_times, group: 0, columns: Vec::new(), left: 0, bytes_begun: 0 })
     }
 
     /// Returns the number of bytes of the file read since the last call, in whole row groups.
-    pub(crate) fn taken(&mut self) -> u64 {
-        std::mem::take(&mut self.taken)
+    pub(crate) fn take_bytes_read(&mut self) -> u64 {
+        std::mem::take(&mut self.bytes_begun)
     }
 
     /// Returns the next rows, or `None` at the end.
@@ -100,7 +101,7 @@ impl ParquetTexts {
 
     fn begin_group(&mut self) -> std::result::Result<(), Fault> {
         self.left = rows_of(&self.file, self.group);
-        self.taken += self.file.reader.metadata().row_group(self.group).compressed_size().unsigned_abs();
+        self.bytes_begun += self.file.reader.metadata().row_group(self.group).compressed_size().unsigned_abs();
         self.columns = GroupColumn::open(&self.file, self.group, &self.leaves)?;
         Ok(())
     }
@@ -108,7 +109,7 @@ impl ParquetTexts {
     fn some_rows(&mut self) -> std::result::Result<Vec<CorpusRow>, Fault> {
         let count = self.left.min(ROWS);
         let ParquetTexts { file, columns, has_times, .. } = self;
-        let [text, id, key, counted @ ..] = &mut columns[..] else { return Ok(Vec::new()) };
+        let [text, id, key, counted_columns @ ..] = &mut columns[..] else { return Ok(Vec::new()) };
         let rows = file.guard(|| {
             let (texts, ids) = (text.strings(count)?, id.names(count)?);
             let keys: Vec<OrderKey> = match *has_times {
@@ -122,7 +123,7 @@ impl ParquetTexts {
             let rows = texts.into_iter().zip(ids).zip(keys);
             let mut rows: Vec<CorpusRow> =
                 rows.map(|((text, id), key)| CorpusRow { text, id, key, values: Vec::new() }).collect();
-            for column in counted {
+            for column in counted_columns {
                 rows.iter_mut().zip(column.names(count)?).for_each(|(row, value)| row.values.push(value));
             }
             Ok(rows)

@@ -32,16 +32,16 @@ pub(crate) struct ReaderState<'s> {
     pub settings: &'s DedupSettings,
     pub checkpoints: Option<&'s Checkpoints>,
     pub progress: &'s Progress,
-    pub wanted: FieldQuery,
+    pub query: FieldQuery,
     pub files: Vec<(&'s CorpusFile, Mutex<FileProgress>)>,
-    pub most_records: u64,
+    pub max_records: u64,
     pub arrivals: AtomicU32,
     pub stop: AtomicBool,
 }
 
 /// Reading state of a file.
 pub(crate) enum FileProgress {
-    Ahead,
+    NotOpened,
     Open(Batches, u32),
     Done,
 }
@@ -53,55 +53,59 @@ pub(crate) struct ThreadTally {
     /// Rejections, each with the number of its batch. Offsets in tables are relative to the batch.
     pub rejections: Vec<(u32, CorpusRejection)>,
     pub empty: u64,
-    pub without_id: u64,
-    pub without_key: u64,
+    pub n_without_id: u64,
+    pub n_without_key: u64,
 }
 
 pub(crate) fn panicked() -> Error {
     Error::Invariant("a thread of dedup ended with a panic".into())
 }
 
-pub(crate) fn work(me: u32, shared: &ReaderState<'_>, budget: &Budget) -> Result<(Worker, ThreadTally)> {
-    let (within, shares) = (|bytes: u64| budget.pool.limited(bytes), budget.of_worker);
+pub(crate) fn work(me: u32, state: &ReaderState<'_>, budget: &Budget) -> Result<(Worker, ThreadTally)> {
+    let (limited, shares) = (|bytes: u64| budget.pool.limited(bytes), budget.thread_shares);
     let mut reader = Reader {
-        me,
-        shared,
+        thread: me,
+        state,
         worker: Worker {
-            sets: Array::new(&within(shares.sets)),
-            ids: Array::new(&within(shares.ids)),
-            exact: Partitions::new(budget.buckets, &within(shares.exact)),
-            bands: Partitions::new(budget.buckets, &within(shares.bands)),
-            values: shared.settings.count_by.iter().map(|_| Values::default()).collect(),
+            sets: Array::new(&limited(shares.sets)),
+            ids: Array::new(&limited(shares.ids)),
+            exact: Partitions::new(budget.buckets, &limited(shares.exact)),
+            bands: Partitions::new(budget.buckets, &limited(shares.bands)),
+            values: state.settings.count_by.iter().map(|_| Values::default()).collect(),
         },
-        signatures: shared.settings.near.map(|near| Signatures::new(&near)),
-        shingles: shared.settings.near.map(|near| Shingles::new(near.shingling)),
+        signatures: state.settings.near.map(|near| Signatures::new(&near)),
+        shingles: state.settings.near.map(|near| Shingles::new(near.shingling)),
         prints: BatchPrints::default(),
         tally: ThreadTally::default(),
     };
     let read = reader.read_all();
     if read.is_err() {
-        shared.stop.store(true, Ordering::Relaxed);
+        state.stop.store(true, Ordering::Relaxed);
     }
     read.map(|()| (reader.worker, reader.tally))
 }
 
 /// Computation of the keys of bands from sets of shingles.
 struct Signatures {
-    near: NearSettings,
+    settings: NearSettings,
     permutations: Permutations,
     signature: Vec<u32>,
 }
 
 impl Signatures {
-    fn new(near: &NearSettings) -> Signatures {
-        Signatures { near: *near, permutations: Permutations::new(near.bands.permutations()), signature: Vec::new() }
+    fn new(settings: &NearSettings) -> Signatures {
+        Signatures {
+            settings: *settings,
+            permutations: Permutations::new(settings.bands.permutations()),
+            signature: Vec::new(),
+        }
     }
 }
 
 /// State of a reading thread.
 struct Reader<'s> {
-    me: u32,
-    shared: &'s ReaderState<'s>,
+    thread: u32,
+    state: &'s ReaderState<'s>,
     worker: Worker,
     signatures: Option<Signatures>,
     shingles: Option<Shingles>,
@@ -114,7 +118,7 @@ impl<'s> Reader<'s> {
     fn read_all(&mut self) -> Result<()> {
         let mut first = 0;
         while let Some((file, number, batch)) = self.next_batch(&mut first)? {
-            if self.shared.stop.load(Ordering::Relaxed) {
+            if self.state.stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
             self.batch(file, number, batch)?;
@@ -126,32 +130,32 @@ impl<'s> Reader<'s> {
     /// being read, waits for the first one.
     fn next_batch(&mut self, first: &mut usize) -> Result<Option<(u32, u32, RecordBatch)>> {
         loop {
-            let files: &'s [_] = &self.shared.files;
-            let (mut waited_for, mut at) = (None, *first);
+            let files: &'s [_] = &self.state.files;
+            let (mut waited_for, mut row) = (None, *first);
             let mut is_first = true;
-            while at < files.len() {
-                let reading = match files[at].1.try_lock() {
+            while row < files.len() {
+                let reading = match files[row].1.try_lock() {
                     Ok(reading) => Some(reading),
                     Err(TryLockError::Poisoned(_)) => return Err(panicked()),
                     Err(TryLockError::WouldBlock) => None,
                 };
                 match reading {
                     Some(reading) if matches!(*reading, FileProgress::Done) => *first += usize::from(is_first),
-                    Some(reading) => match self.read_from(at, reading)? {
-                        Some((number, batch)) => return Ok(Some((at as u32, number, batch))),
+                    Some(reading) => match self.read_from(row, reading)? {
+                        Some((number, batch)) => return Ok(Some((row as u32, number, batch))),
                         None => *first += usize::from(is_first),
                     },
                     None => {
-                        waited_for = waited_for.or(Some(at));
+                        waited_for = waited_for.or(Some(row));
                         is_first = false;
                     }
                 }
-                at += 1;
+                row += 1;
             }
-            let Some(at) = waited_for else { return Ok(None) };
-            let reading = files[at].1.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((number, batch)) = self.read_from(at, reading)? {
-                return Ok(Some((at as u32, number, batch)));
+            let Some(row) = waited_for else { return Ok(None) };
+            let reading = files[row].1.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((number, batch)) = self.read_from(row, reading)? {
+                return Ok(Some((row as u32, number, batch)));
             }
         }
     }
@@ -161,23 +165,23 @@ impl<'s> Reader<'s> {
         file: usize,
         mut reading: MutexGuard<'_, FileProgress>,
     ) -> Result<Option<(u32, RecordBatch)>> {
-        if let FileProgress::Ahead = *reading {
+        if let FileProgress::NotOpened = *reading {
             if self.restore(file)? {
                 *reading = FileProgress::Done;
                 return Ok(None);
             }
-            *reading = FileProgress::Open(Batches::open(self.shared.files[file].0, self.shared.settings)?, 0);
+            *reading = FileProgress::Open(Batches::open(self.state.files[file].0, self.state.settings)?, 0);
         }
         let FileProgress::Open(batches, number) = &mut *reading else { return Ok(None) };
         let batch = batches.next()?;
-        self.shared.progress.done.fetch_add(batches.taken(), Ordering::Relaxed);
+        self.state.progress.done.fetch_add(batches.take_bytes_read(), Ordering::Relaxed);
         match batch {
             Some(batch) => {
                 *number += 1;
                 Ok(Some((*number - 1, batch)))
             }
             None => {
-                if let Some(checkpoints) = self.shared.checkpoints {
+                if let Some(checkpoints) = self.state.checkpoints {
                     checkpoints.end(file, *number);
                 }
                 *reading = FileProgress::Done;
@@ -188,7 +192,7 @@ impl<'s> Reader<'s> {
 
     /// Restores a file from its checkpoint. Returns false if there is none.
     fn restore(&mut self, file: usize) -> Result<bool> {
-        let ReaderState { files, checkpoints, progress, .. } = self.shared;
+        let ReaderState { files, checkpoints, progress, .. } = self.state;
         let Some(checkpoints) = checkpoints else { return Ok(false) };
         let Some(mut checkpoint) = checkpoints.find(file) else { return Ok(false) };
         while let Some(prints) = BatchPrints::decode(&mut checkpoint).map_err(|cause| checkpoints.unreadable(cause))? {
@@ -200,18 +204,18 @@ impl<'s> Reader<'s> {
 
     fn batch(&mut self, file: u32, number: u32, batch: RecordBatch) -> Result<()> {
         self.prints.begin(number);
-        let shared = self.shared;
-        record::each(batch, shared.settings, &shared.wanted, &mut |place, row| {
+        let state = self.state;
+        record::each(batch, state.settings, &state.query, &mut |place, row| {
             match row {
                 Ok(record) => self.print(record),
                 Err(NoRecord::Blank) => {}
                 Err(NoRecord::Rejected(refusal)) => self.reject(place, refusal, 0),
-                Err(NoRecord::Lost(refusal, lost)) => {
-                    self.reject(place, refusal, lost);
+                Err(NoRecord::Lost(refusal, lost_bytes)) => {
+                    self.reject(place, refusal, lost_bytes);
                     return Ok(false);
                 }
                 Err(NoRecord::Annotated) => {
-                    return Err(annotate::taken(shared.files[file as usize].0.name(), Some(place)));
+                    return Err(annotate::existing_field_error(state.files[file as usize].0.name(), Some(place)));
                 }
             }
             self.prints.head.rows += 1;
@@ -219,7 +223,7 @@ impl<'s> Reader<'s> {
         })?;
         let prints = std::mem::take(&mut self.prints);
         self.take_in(file, &prints)?;
-        if let Some(checkpoints) = self.shared.checkpoints {
+        if let Some(checkpoints) = self.state.checkpoints {
             checkpoints.add(file as usize, &prints);
         }
         self.prints = prints;
@@ -228,14 +232,14 @@ impl<'s> Reader<'s> {
 
     /// Adds the prints of a batch to the corpus, whether it was read or restored.
     fn take_in(&mut self, file: u32, prints: &BatchPrints) -> Result<()> {
-        let ReaderState { settings, arrivals, progress, most_records, .. } = self.shared;
+        let ReaderState { settings, arrivals, progress, max_records, .. } = self.state;
         let BatchPrints { head, records, shingles } = prints;
-        let arrival = arrivals.fetch_add(1, Ordering::Relaxed);
-        let mut of_batch = BatchRecords {
+        let number_of_arrival = arrivals.fetch_add(1, Ordering::Relaxed);
+        let mut batch_records = BatchRecords {
             file,
             number: head.number,
-            arrival,
-            worker: self.me,
+            arrival_number: number_of_arrival,
+            worker: self.thread,
             rows: head.rows,
             first_row: 0,
             first: 0,
@@ -244,35 +248,35 @@ impl<'s> Reader<'s> {
         };
         let mut rest = &shingles[..];
         let mut text_bytes = 0;
-        for ((prints, id), at) in records.iter().zip(&head.ids).zip(0..) {
-            let (set, after) = rest.split_at(prints.shingles as usize);
-            rest = after;
+        for ((prints, id), row) in records.iter().zip(&head.ids).zip(0..) {
+            let (set, remainder) = rest.split_at(prints.shingles as usize);
+            rest = remainder;
             text_bytes += u64::from(prints.text_bytes);
-            of_batch.records.push(self.record(prints, id.as_deref(), set, [arrival, at])?);
+            batch_records.records.push(self.record(prints, id.as_deref(), set, [number_of_arrival, row])?);
         }
-        for (at, value) in head.values.iter().enumerate() {
-            let field = at % settings.count_by.len();
-            of_batch.values.push(self.worker.values[field].number(&settings.count_by[field], value.as_deref())?);
+        for (number, value) in head.values.iter().enumerate() {
+            let field = number % settings.count_by.len();
+            batch_records.values.push(self.worker.values[field].number(&settings.count_by[field], value.as_deref())?);
         }
         let rejections =
             head.rejections.iter().map(|rejection| (head.number, CorpusRejection { file, ..rejection.clone() }));
         self.tally.rejections.extend(rejections);
         progress.page_bytes.fetch_add(text_bytes, Ordering::Relaxed);
-        let so_far = progress.records.fetch_add(records.len() as u64, Ordering::Relaxed);
-        if so_far + records.len() as u64 > *most_records {
-            return Err(self.too_many(so_far));
+        let n_so_far = progress.records.fetch_add(records.len() as u64, Ordering::Relaxed);
+        if n_so_far + records.len() as u64 > *max_records {
+            return Err(self.too_many(n_so_far));
         }
-        self.tally.batches.push(of_batch);
+        self.tally.batches.push(batch_records);
         Ok(())
     }
 
     /// Stores the data of a record. `name` is the form in which hashes and keys refer to it.
     fn record(&mut self, prints: &RecordPrints, id: Option<&str>, set: &[u32], name: [u32; 2]) -> Result<CorpusRecord> {
-        let settings = self.shared.settings;
+        let settings = self.state.settings;
         let Worker { sets, ids, exact, bands, .. } = &mut self.worker;
         let RecordPrints { key, hash, row, text_bytes, shingles: set_size, is_blank } = *prints;
-        self.tally.without_key += u64::from(key == order::MISSING && settings.keep != KeepRule::Longest);
-        self.tally.without_id += u64::from(id.is_none() && settings.id_field.is_some());
+        self.tally.n_without_key += u64::from(key == order::MISSING && settings.keep != KeepRule::Longest);
+        self.tally.n_without_id += u64::from(id.is_none() && settings.id_field.is_some());
         let mut record = CorpusRecord { set_at: 0, key, id_at: NO_ID, set_size, row, text_bytes };
         if let Some(id) = id {
             record.id_at = ids.push(&(id.len() as u32).to_le_bytes())?;
@@ -283,30 +287,36 @@ impl<'s> Reader<'s> {
             return Ok(record);
         }
         exact.push(bucket(hash[0], exact.count()), ExactRow { hash, record: name })?;
-        if let (Some(Signatures { near, permutations, signature }), false) = (&mut self.signatures, set.is_empty()) {
+        if let (Some(Signatures { settings: near_settings, permutations, signature }), false) =
+            (&mut self.signatures, set.is_empty())
+        {
             record.set_at = sets.push(set)?;
             permutations.signature(set, signature);
-            for key in near.bands.keys(signature) {
+            for key in near_settings.bands.keys(signature) {
                 bands.push(bucket(key, bands.count()), BandRow { key, record: name })?;
             }
         }
         Ok(record)
     }
 
-    fn too_many(&self, so_far: u64) -> Error {
-        if so_far >= u64::from(candidates::MAX_TEXTS) - 1 {
-            return Error::TooManyRows { what: "records".into(), found: so_far, allowed: candidates::MAX_TEXTS.into() };
+    fn too_many(&self, n_so_far: u64) -> Error {
+        if n_so_far >= u64::from(candidates::MAX_TEXTS) - 1 {
+            return Error::TooManyRows {
+                what: "records".into(),
+                found: n_so_far,
+                allowed: candidates::MAX_TEXTS.into(),
+            };
         }
         Error::MemoryLimit {
-            what: format!("dedup of more than {so_far} records"),
-            needed_bytes: self.shared.settings.memory_bytes * 2,
-            allowed_bytes: self.shared.settings.memory_bytes,
+            what: format!("dedup of more than {n_so_far} records"),
+            needed_bytes: self.state.settings.memory_bytes * 2,
+            allowed_bytes: self.state.settings.memory_bytes,
             setting: "--memory".into(),
         }
     }
 
-    fn reject(&mut self, offset: u64, (reason, detail): Refusal, lost: u64) {
-        self.prints.head.rejections.push(CorpusRejection { file: 0, offset, reason, detail, lost });
+    fn reject(&mut self, offset: u64, (reason, detail): Refusal, lost_bytes: u64) {
+        self.prints.head.rejections.push(CorpusRejection { file: 0, offset, reason, detail, lost: lost_bytes });
     }
 
     /// Adds the prints of a record to those of its batch.
@@ -319,7 +329,7 @@ impl<'s> Reader<'s> {
         };
         let hash = if is_blank { 0 } else { xxh3_128(text.as_bytes()) };
         records.push(RecordPrints {
-            key: order::key(&self.shared.settings.keep, &text, id.as_deref(), key),
+            key: order::key(&self.state.settings.keep, &text, id.as_deref(), key),
             hash: [(hash >> 64) as u64, hash as u64],
             row: head.rows as u32,
             text_bytes: u32::try_from(text.len()).unwrap_or(u32::MAX),

@@ -53,13 +53,13 @@ pub(crate) type RowVisitor<'v> =
 pub(crate) fn each(
     batch: RecordBatch,
     settings: &DedupSettings,
-    wanted: &FieldQuery,
+    query: &FieldQuery,
     visit: &mut RowVisitor<'_>,
 ) -> webtwin_base::error::Result<bool> {
     match batch {
         RecordBatch::Lines { mut offset, bytes } => {
             for line in lines(&bytes) {
-                if !visit(offset, of_line(line, settings, wanted, &mut None))? {
+                if !visit(offset, parse_line(line, settings, query, &mut None))? {
                     return Ok(false);
                 }
                 offset += line.len() as u64;
@@ -70,8 +70,8 @@ pub(crate) fn each(
             let refusal = (Reason::RecordTooLarge, too_long(length, &settings.limits));
             visit(offset, Err(NoRecord::Rejected(refusal)))
         }
-        RecordBatch::Damaged { offset, reason, detail, lost } => {
-            visit(offset, Err(NoRecord::Lost((reason, detail), lost)))
+        RecordBatch::Damaged { offset, reason, detail, lost_bytes } => {
+            visit(offset, Err(NoRecord::Lost((reason, detail), lost_bytes)))
         }
         RecordBatch::Rows(rows) => {
             for (number, CorpusRow { text, id, key, values }) in (0..).zip(rows) {
@@ -85,15 +85,15 @@ pub(crate) fn each(
     }
 }
 
-/// Parses a record from a line of JSON. `repaired` holds the line if it had to be repaired.
+/// Parses a record from a line of JSON. `repair` holds the line if it had to be repaired.
 ///
 /// # Errors
 /// Returns the reason why the line is not a record.
-fn of_line<'t>(
+fn parse_line<'t>(
     line: &'t [u8],
     settings: &DedupSettings,
-    wanted: &FieldQuery,
-    repaired: &'t mut Option<String>,
+    query: &FieldQuery,
+    repair: &'t mut Option<String>,
 ) -> Result<InputRecord<'t>, NoRecord> {
     let Some(text) = text_of_line(line) else { return Err(NoRecord::Blank) };
     // The line includes its end, so one more byte is allowed.
@@ -101,22 +101,22 @@ fn of_line<'t>(
         return Err(NoRecord::Rejected((Reason::RecordTooLarge, too_long(line.len() as u64, &settings.limits))));
     }
     let text = text.map_err(NoRecord::Rejected)?;
-    let mut found = match wanted.find(text) {
-        Ok(found) => found,
+    let mut values = match query.find(text) {
+        Ok(values) => values,
         Err(detail) => {
             // Python writes NaN, which is not JSON. The repair is tried only after a failure,
             // because it costs a copy of the line.
-            *repaired = without_nan(text);
-            match repaired.as_deref().map(|text| wanted.find(text)) {
-                Some(Ok(found)) => found,
+            *repair = without_nan(text);
+            match repair.as_deref().map(|text| query.find(text)) {
+                Some(Ok(values)) => values,
                 _ => return Err(NoRecord::Rejected((Reason::BadJson, detail))),
             }
         }
     };
-    if found.take(FieldPurpose::Taken.number()).is_some() {
+    if values.take(FieldPurpose::Reserved.number()).is_some() {
         return Err(NoRecord::Annotated);
     }
-    let text = match found.take(FieldPurpose::Text.number()) {
+    let text = match values.take(FieldPurpose::Text.number()) {
         Some(text) => text.string(&settings.text_fields).map_err(NoRecord::Rejected)?,
         None => {
             return Err(NoRecord::Rejected((
@@ -125,13 +125,13 @@ fn of_line<'t>(
             )));
         }
     };
-    let id = match found.take(FieldPurpose::Id.number()) {
+    let id = match values.take(FieldPurpose::Id.number()) {
         Some(Scalar::Text(id)) => Some(id.into_owned()),
         Some(Scalar::Whole(id)) => Some(id.to_string()),
         _ => None,
     };
     let is_time = matches!(settings.keep, KeepRule::Newest(_));
-    let key = match found.take(FieldPurpose::Key.number()) {
+    let key = match values.take(FieldPurpose::Key.number()) {
         Some(Scalar::Text(time)) if is_time => fetch_time::parse(&time).map_or(OrderKey::None, OrderKey::Time),
         Some(Scalar::Whole(number)) if is_time => {
             i64::try_from(number).map_or(OrderKey::None, |number| OrderKey::Time(fetch_time::of_number(number)))
@@ -141,7 +141,7 @@ fn of_line<'t>(
         Some(Scalar::Real(number)) => OrderKey::Number(number),
         _ => OrderKey::None,
     };
-    let value = |at: usize| found.take(FieldPurpose::Counted(at).number()).and_then(Scalar::into_text);
+    let value = |at: usize| values.take(FieldPurpose::Counted(at).number()).and_then(Scalar::into_text);
     let values = (0..settings.count_by.len()).map(value).collect();
     Ok(InputRecord { text, id, key, values })
 }

@@ -105,10 +105,10 @@ const SIZES: [u64; 7] = [2, 3, 4, 5, 10, 100, 1000];
 
 /// Counts clusters by size. Each entry begins with the number of records removed in the cluster.
 fn cluster_sizes(clusters: &[(u64, u32)]) -> Vec<ClusterSizes> {
-    let classes = SIZES.iter().enumerate().map(|(at, &from)| {
-        let to = SIZES.get(at + 1).map(|next| next - 1);
-        let is_of_class = |(removed, _): &&(u64, u32)| (from..=to.unwrap_or(u64::MAX)).contains(&(removed + 1));
-        ClusterSizes { from, to, clusters: clusters.iter().filter(is_of_class).count() as u64 }
+    let classes = SIZES.iter().enumerate().map(|(number, &minimum)| {
+        let maximum = SIZES.get(number + 1).map(|next| next - 1);
+        let is_of_class = |(removed, _): &&(u64, u32)| (minimum..=maximum.unwrap_or(u64::MAX)).contains(&(removed + 1));
+        ClusterSizes { from: minimum, to: maximum, clusters: clusters.iter().filter(is_of_class).count() as u64 }
     });
     classes.filter(|class| class.clusters > 0).collect()
 }
@@ -138,34 +138,34 @@ impl DedupSummary {
         inputs: &Inputs,
         corpus: &Corpus,
         verdicts: &Verdicts,
-        compared: u64,
+        n_compared: u64,
     ) -> Result<DedupSummary> {
         let mut records = CorpusRecordTotals::default();
         let mut text_bytes = TextBytes::default();
         let mut favoured: Vec<u32> = Vec::new();
         let mut files = Vec::new();
         // Records of `against` are not part of the totals.
-        for (number, file) in inputs.files.iter().enumerate().skip(inputs.against) {
-            let rejected = corpus.rejections.iter().filter(|rejection| rejection.file as usize == number);
+        for (number, file) in inputs.files.iter().enumerate().skip(inputs.n_against) {
+            let file_rejections = corpus.rejections.iter().filter(|rejection| rejection.file as usize == number);
             let mut counts =
                 FileCounts { file: file.name().into(), format: file.format.name(), kept: 0, removed: 0, rejected: 0 };
-            for rejection in rejected {
+            for rejection in file_rejections {
                 counts.rejected += 1;
                 *records.rejected_by.entry(rejection.reason.as_str()).or_default() += 1;
             }
             for batch in corpus.of_file(number as u32) {
-                for (record, at) in (batch.first..).zip(&batch.records) {
+                for (record, row) in (batch.first..).zip(&batch.records) {
                     match verdicts.removal(record) {
                         None => {
                             counts.kept += 1;
-                            text_bytes.kept += u64::from(at.text_bytes);
+                            text_bytes.kept += u64::from(row.text_bytes);
                         }
-                        Some(removed) => {
+                        Some(removal) => {
                             counts.removed += 1;
-                            text_bytes.removed += u64::from(at.text_bytes);
-                            *records.removed_by.entry(removed.why.as_str()).or_default() += 1;
+                            text_bytes.removed += u64::from(row.text_bytes);
+                            *records.removed_by.entry(removal.why.as_str()).or_default() += 1;
                             // One entry for each removed record; equal entries form a cluster.
-                            favoured.push(removed.kept);
+                            favoured.push(removal.kept_record);
                         }
                     }
                 }
@@ -179,24 +179,24 @@ impl DedupSummary {
         favoured.sort_unstable();
         let mut clusters: Vec<(u64, u32)> =
             favoured.chunk_by(|x, y| x == y).map(|same| (same.len() as u64, same[0])).collect();
-        let (all, cluster_sizes) = (clusters.len() as u64, cluster_sizes(&clusters));
+        let (n_clusters, cluster_sizes) = (clusters.len() as u64, cluster_sizes(&clusters));
         // Ties are decided by the number of the record, so that the summary is deterministic.
         clusters.sort_unstable_by_key(|&(removed, record)| (std::cmp::Reverse(removed), record));
         clusters.truncate(MAX_CLUSTERS);
-        let cluster = |(removed, record)| {
+        let cluster = |(n_removed, record)| {
             let (file, row) = corpus.place(record);
             let file = inputs.files[file as usize].name().into();
-            Some(DuplicateCluster { id: corpus.id(record).ok()?, file, row, removed })
+            Some(DuplicateCluster { id: corpus.id(record).ok()?, file, row, removed: n_removed })
         };
         Ok(DedupSummary {
             records,
             text_bytes,
             against: corpus.against().into(),
             empty_texts: corpus.empty,
-            without_id: corpus.without_id,
-            without_key: corpus.without_key,
-            compared,
-            clusters: all,
+            without_id: corpus.n_without_id,
+            without_key: corpus.n_without_key,
+            compared: n_compared,
+            clusters: n_clusters,
             cluster_sizes,
             largest_clusters: clusters.into_iter().filter_map(cluster).collect(),
             files,
@@ -226,11 +226,14 @@ impl DedupSummary {
                 settings.keep.name()
             ));
         }
-        if let Some(largest) = self.largest_clusters.first()
-            && largest.removed >= 100
-            && largest.removed * GIANT_SHARE >= self.records.read
+        if let Some(largest_cluster) = self.largest_clusters.first()
+            && largest_cluster.removed >= 100
+            && largest_cluster.removed * GIANT_SHARE >= self.records.read
         {
-            lines.push(format!("{} records are duplicates of one record, {}", largest.removed, largest.id));
+            lines.push(format!(
+                "{} records are duplicates of one record, {}",
+                largest_cluster.removed, largest_cluster.id
+            ));
         }
         lines
     }

@@ -47,7 +47,7 @@ struct Checkpoint {
 #[derive(Debug)]
 struct Recording {
     record: StepRecord,
-    written: u32,
+    n_written: u32,
     /// Number of batches, once the file has been read to its end.
     batches: Option<u32>,
 }
@@ -69,8 +69,8 @@ impl Checkpoints {
     /// Returns any error of the disk.
     pub(crate) fn open(folder: &Path, settings: &DedupSettings, inputs: &Inputs) -> Result<Checkpoints> {
         let mut answer = settings.answer().to_string();
-        if let Some(near) = settings.near {
-            answer += &near.shingling.recipe();
+        if let Some(near_settings) = settings.near {
+            answer += &near_settings.shingling.recipe();
         }
         let digest = [xxh3_128(answer.as_bytes()), xxh3_128_with_seed(answer.as_bytes(), 1)];
         let records =
@@ -78,10 +78,11 @@ impl Checkpoints {
         let count = inputs.files.len();
         let checkpoint = |(number, file): (usize, &CorpusFile)| {
             let steps = records.steps(number, count)?;
-            let of = format!("{}\n{}\n{}\n{}", file.name(), file.stamp.bytes, file.stamp.version, file.format.name());
+            let identity =
+                format!("{}\n{}\n{}\n{}", file.name(), file.stamp.bytes, file.stamp.version, file.format.name());
             Some(Checkpoint {
                 steps,
-                stamp: StepStamp { input_digest: xxh3_64(of.as_bytes()), run: 0 },
+                stamp: StepStamp { input_digest: xxh3_64(identity.as_bytes()), run: 0 },
                 recording: Mutex::default(),
             })
         };
@@ -107,7 +108,7 @@ impl Checkpoints {
     /// Adds the prints of a batch to the checkpoint of its file.
     pub(crate) fn add(&self, file: usize, prints: &BatchPrints) {
         self.record(file, |recording| {
-            recording.written += 1;
+            recording.n_written += 1;
             prints.encode(&mut recording.record).is_ok()
         });
     }
@@ -129,12 +130,12 @@ impl Checkpoints {
             *place = None;
             return;
         }
-        let begun = place.take().map_or_else(|| steps.begin(STEP, *stamp).map(Recording::of), Ok);
-        let done = match begun {
+        let step_recording = place.take().map_or_else(|| steps.begin(STEP, *stamp).map(Recording::of), Ok);
+        let is_recorded = match step_recording {
             Ok(mut recording) => change(&mut recording) && self.put_back(recording, &mut place),
             Err(_) => false,
         };
-        if !done {
+        if !is_recorded {
             self.gave_up.store(true, Ordering::Relaxed);
         }
     }
@@ -142,7 +143,7 @@ impl Checkpoints {
     /// Finishes a checkpoint that has all batches, and stores any other for the next call. Returns
     /// false if finishing fails.
     fn put_back(&self, recording: Recording, place: &mut Option<Recording>) -> bool {
-        if recording.batches != Some(recording.written) {
+        if recording.batches != Some(recording.n_written) {
             *place = Some(recording);
             return true;
         }
@@ -175,6 +176,6 @@ impl Checkpoints {
 
 impl Recording {
     fn of(record: StepRecord) -> Recording {
-        Recording { record, written: 0, batches: None }
+        Recording { record, n_written: 0, batches: None }
     }
 }

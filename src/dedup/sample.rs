@@ -31,8 +31,8 @@ pub(crate) struct CorpusEstimate {
 /// Totals of the sampled beginnings of files of one format.
 #[derive(Debug, Default)]
 struct Beginnings {
-    encoded: u64,
-    decoded: u64,
+    encoded_bytes: u64,
+    decoded_bytes: u64,
     lines: u64,
 }
 
@@ -44,33 +44,33 @@ struct Beginnings {
 /// # Cost
 /// Reads 4 MiB, decoded, of at most 16 files.
 pub(crate) fn expected(files: &[CorpusFile], limits: &RecordLimits) -> Result<CorpusEstimate> {
-    let mut seen: BTreeMap<&str, Beginnings> = BTreeMap::new();
+    let mut by_format: BTreeMap<&str, Beginnings> = BTreeMap::new();
     let lines: Vec<&CorpusFile> = files.iter().filter(|file| matches!(file.format, CorpusFormat::Jsonl(_))).collect();
     let step = lines.len().div_ceil(FILES).max(1);
     for file in lines.iter().step_by(step) {
-        let beginnings = seen.entry(file.format.name()).or_default();
+        let beginnings = by_format.entry(file.format.name()).or_default();
         let mut batches = LineBatches::open(file, limits)?;
-        let mut decoded = 0;
-        while decoded < BYTES
+        let mut decoded_bytes = 0;
+        while decoded_bytes < BYTES
             && let Some(RecordBatch::Lines { bytes, .. }) = batches.next()?
         {
-            decoded += bytes.len() as u64;
+            decoded_bytes += bytes.len() as u64;
             beginnings.lines += memchr::memchr_iter(b'\n', &bytes).count() as u64;
         }
-        beginnings.encoded += batches.taken();
-        beginnings.decoded += decoded;
+        beginnings.encoded_bytes += batches.take_bytes_read();
+        beginnings.decoded_bytes += decoded_bytes;
     }
-    let of_file = |file: &CorpusFile| match seen.get(file.format.name()) {
-        Some(&Beginnings { encoded, decoded, lines }) if encoded > 0 && decoded > 0 => {
-            let of_file = |n: u64| (u128::from(file.stamp.bytes) * u128::from(n) / u128::from(encoded)) as u64;
-            CorpusEstimate { decoded_bytes: of_file(decoded), records: of_file(lines.max(1)) }
+    let expected_of = |file: &CorpusFile| match by_format.get(file.format.name()) {
+        Some(&Beginnings { encoded_bytes, decoded_bytes, lines }) if encoded_bytes > 0 && decoded_bytes > 0 => {
+            let scaled = |n: u64| (u128::from(file.stamp.bytes) * u128::from(n) / u128::from(encoded_bytes)) as u64;
+            CorpusEstimate { decoded_bytes: scaled(decoded_bytes), records: scaled(lines.max(1)) }
         }
         _ => {
             let decoded_bytes = file.stamp.bytes * usual_ratio(file.format);
             CorpusEstimate { decoded_bytes, records: decoded_bytes / TEXT_BYTES }
         }
     };
-    Ok(files.iter().map(of_file).fold(CorpusEstimate::default(), |sum, file| CorpusEstimate {
+    Ok(files.iter().map(expected_of).fold(CorpusEstimate::default(), |sum, file| CorpusEstimate {
         decoded_bytes: sum.decoded_bytes + file.decoded_bytes,
         records: sum.records + file.records,
     }))

@@ -163,12 +163,12 @@ impl DedupSettings {
         let texts = |value: &Value| -> Option<Vec<String>> {
             value.as_array()?.iter().map(|of| Some(of.as_str()?.to_string())).collect()
         };
-        let near = &answer["near"];
-        let number = |name: &str| u32::try_from(near[name].as_u64()?).ok();
-        let near = match near["by"].as_str()? {
+        let near_json = &answer["near"];
+        let number = |name: &str| u32::try_from(near_json[name].as_u64()?).ok();
+        let near_settings = match near_json["by"].as_str()? {
             "minhash" => Some(NearSettings {
-                shingling: near["shingle"].as_str()?.parse().ok()?,
-                threshold: near["threshold"].as_f64()?,
+                shingling: near_json["shingle"].as_str()?.parse().ok()?,
+                threshold: near_json["threshold"].as_f64()?,
                 bands: BandLayout { bands: number("bands")?, rows: number("rows")? },
             }),
             _ => None,
@@ -178,7 +178,7 @@ impl DedupSettings {
             against: texts(&answer["against"])?,
             text_fields: texts(&answer["text_fields"])?,
             id_field: answer["id_field"].as_str().map(String::from),
-            near,
+            near: near_settings,
             // The limit on windows need not be enforced again, because the result exists.
             limits: RecordLimits {
                 record_bytes: answer["record_bytes"].as_u64()?,
@@ -191,14 +191,14 @@ impl DedupSettings {
 
     /// Returns the settings that the result depends on, as stored in the summary and the manifest.
     pub fn answer(&self) -> Value {
-        let near = self.near.map(|near| {
+        let near_settings = self.near.map(|near_settings| {
             json!({
                 "by": "minhash",
-                "shingle": near.shingling.to_string(),
-                "threshold": near.threshold,
-                "bands": near.bands.bands,
-                "rows": near.bands.rows,
-                "recall_at_threshold": (near.bands.probability(near.threshold) * 1e6).round() / 1e6,
+                "shingle": near_settings.shingling.to_string(),
+                "threshold": near_settings.threshold,
+                "bands": near_settings.bands.bands,
+                "rows": near_settings.bands.rows,
+                "recall_at_threshold": (near_settings.bands.probability(near_settings.threshold) * 1e6).round() / 1e6,
             })
         });
         json!({
@@ -207,7 +207,7 @@ impl DedupSettings {
             "against": self.against,
             "text_fields": self.text_fields,
             "id_field": self.id_field,
-            "near": near.unwrap_or(json!({ "by": "exact" })),
+            "near": near_settings.unwrap_or(json!({ "by": "exact" })),
             "keep": self.keep.name(),
             "prefer": self.prefer,
             "count_by": self.count_by,
@@ -228,8 +228,8 @@ mod tests {
             assert_eq!(text.parse::<KeepRule>().unwrap().name(), text);
         }
         assert_eq!("newest".parse::<KeepRule>().unwrap().fields(), TIME_FIELDS);
-        for wrong in ["", "last", "max", "max:", "first:x", "longest:", "smallest-id:x"] {
-            assert!(wrong.parse::<KeepRule>().is_err() || wrong == "longest:", "{wrong}");
+        for invalid in ["", "last", "max", "max:", "first:x", "longest:", "smallest-id:x"] {
+            assert!(invalid.parse::<KeepRule>().is_err() || invalid == "longest:", "{invalid}");
         }
     }
 }

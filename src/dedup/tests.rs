@@ -37,25 +37,25 @@ fn corpus() -> impl Strategy<Value = Vec<Made>> {
     let texts = prop::collection::vec(text, 1..8);
     let record = (any::<prop::sample::Index>(), prop::option::of((0usize..12, 0u8..4)), 0i64..5, 0usize..4);
     (texts, prop::collection::vec(record, 0..40)).prop_map(|(texts, records)| {
-        let made = |(text, edit, number, file): (prop::sample::Index, Option<(usize, u8)>, i64, usize)| {
+        let record_of = |(text, edit, number, file): (prop::sample::Index, Option<(usize, u8)>, i64, usize)| {
             let mut words = text.get(&texts).clone();
-            if let Some((at, word)) = edit
-                && let Some(old) = words.get_mut(at)
+            if let Some((word_index, word)) = edit
+                && let Some(old) = words.get_mut(word_index)
             {
                 *old = word;
             }
             Made { words, number, file }
         };
-        records.into_iter().map(made).collect()
+        records.into_iter().map(record_of).collect()
     })
 }
 
-fn settings(folder: &Path, keep: KeepRule, against: usize) -> DedupSettings {
+fn settings(folder: &Path, keep: KeepRule, n_against: usize) -> DedupSettings {
     let path = |name: &str| folder.join(name).to_str().unwrap().to_string();
     let files = (0..4).map(|file| path(&format!("{file}.jsonl")));
     DedupSettings {
-        inputs: files.clone().skip(against).collect(),
-        against: files.take(against).collect(),
+        inputs: files.clone().skip(n_against).collect(),
+        against: files.take(n_against).collect(),
         output: path("out"),
         text_fields: vec!["text".into()],
         id_field: Some("id".into()),
@@ -83,96 +83,98 @@ fn settings(folder: &Path, keep: KeepRule, against: usize) -> DedupSettings {
 /// record.
 type Removals = Vec<(String, String, RemovalReason, u64)>;
 
-fn found(settings: &DedupSettings, workers: usize, spills: bool) -> Removals {
+fn actual_removals(settings: &DedupSettings, workers: usize, spills: bool) -> Removals {
     let settings = DedupSettings { workers, ..settings.clone() };
     let inputs = inputs::find(&settings, &|_| ()).unwrap();
     let mut budget = Budget::new(&settings, &inputs).unwrap();
     if spills {
-        budget.of_worker = ThreadShares { sets: 0, bands: 0, exact: 0, ids: 0 };
-        (budget.candidates, budget.buckets, budget.bounds.of_thread) = (0, 4, 480);
+        budget.thread_shares = ThreadShares { sets: 0, bands: 0, exact: 0, ids: 0 };
+        (budget.candidates, budget.buckets, budget.bounds.thread_bytes) = (0, 4, 480);
     }
     let mut corpus = read::read(&settings, &inputs, &budget, None, &Progress::new(1)).unwrap();
     let order = order::Order::determine(&settings, &corpus).unwrap();
     let copies = exact::copies(&mut corpus, &order, &budget.bounds, workers).unwrap();
-    let left_out = near::left_out(&settings, &mut corpus, &order, &copies, &budget).unwrap().left_out;
-    let verdicts = Verdicts::new(&corpus, order, copies, left_out);
-    let removed = |record| {
-        let removed = verdicts.removal(record)?;
-        let similarity = (removed.similarity * 1e6).round() as u64;
-        Some((corpus.id(record).unwrap(), corpus.id(removed.kept).unwrap(), removed.why, similarity))
+    let dropped_texts = near::left_out(&settings, &mut corpus, &order, &copies, &budget).unwrap().dropped_texts;
+    let verdicts = Verdicts::new(&corpus, order, copies, dropped_texts);
+    let removal_of = |record| {
+        let removal = verdicts.removal(record)?;
+        let similarity = (removal.similarity * 1e6).round() as u64;
+        Some((corpus.id(record).unwrap(), corpus.id(removal.kept_record).unwrap(), removal.why, similarity))
     };
-    (0..corpus.count()).filter_map(removed).collect()
+    (0..corpus.count()).filter_map(removal_of).collect()
 }
 
 /// Computes the expected result by definition: compares each record, in order, with all records
 /// kept before it.
-fn plain(records: &[Made], keep: &KeepRule, against: usize) -> Removals {
+fn expected_removals(records: &[Made], keep: &KeepRule, n_against: usize) -> Removals {
     let mut order: Vec<usize> = (0..records.len()).collect();
-    order.sort_by_key(|&at| {
-        let record = &records[at];
+    order.sort_by_key(|&index| {
+        let record = &records[index];
         let preference = match keep {
             KeepRule::Longest => -(record.text().len() as i64),
             KeepRule::Max(_) => -record.number,
             KeepRule::Min(_) => record.number,
-            KeepRule::SmallestId => (100 - at) as i64,
+            KeepRule::SmallestId => (100 - index) as i64,
             _ => 0,
         };
-        let is_new = record.file >= against;
+        let is_new = record.file >= n_against;
         // The input is in the order of the files. The number of a generated record is its position
         // in that order.
-        (is_new, if is_new { preference } else { 0 }, record.file, at)
+        (is_new, if is_new { preference } else { 0 }, record.file, index)
     });
     let set = |at: usize| Shingles::new(Shingling::Words(2)).hashes(&records[order[at]].text()).to_vec();
     let sets: Vec<Vec<u32>> = (0..order.len()).map(set).collect();
     let text = |at: u32| records[order[at as usize]].text();
-    let old = order.iter().filter(|&&at| records[at].file < against).count() as u32;
-    let similar = |x: u32, y: u32| Threshold::new(0.5).reached(&sets[x as usize], &sets[y as usize]);
+    let old = order.iter().filter(|&&at| records[at].file < n_against).count() as u32;
+    let is_similar = |x: u32, y: u32| Threshold::new(0.5).reached(&sets[x as usize], &sets[y as usize]);
     let mut removals: Vec<(usize, Removals)> = Vec::new();
     // Exact copies come first: only the first record with each text is compared with others.
     let mut first: BTreeMap<String, u32> = BTreeMap::new();
-    let mut firsts: Vec<u32> = Vec::new();
-    for at in 0..order.len() as u32 {
-        if text(at).is_empty() || *first.entry(text(at)).or_insert(at) == at {
-            firsts.push(at);
+    let mut first_texts: Vec<u32> = Vec::new();
+    for record in 0..order.len() as u32 {
+        if text(record).is_empty() || *first.entry(text(record)).or_insert(record) == record {
+            first_texts.push(record);
         }
     }
-    let old_firsts = firsts.iter().filter(|&&at| at < old).count() as u32;
-    let cover = by_definition(firsts.len() as u32, old_firsts, |x, y| similar(firsts[x as usize], firsts[y as usize]));
-    let left_out: BTreeMap<u32, (u32, f64)> = cover
+    let old_firsts = first_texts.iter().filter(|&&at| at < old).count() as u32;
+    let expected_cover = by_definition(first_texts.len() as u32, old_firsts, |x, y| {
+        is_similar(first_texts[x as usize], first_texts[y as usize])
+    });
+    let expected_dropped: BTreeMap<u32, (u32, f64)> = expected_cover
         .iter()
-        .map(|left| (firsts[left.text as usize], (firsts[left.centre as usize], left.resemblance)))
+        .map(|left| (first_texts[left.text as usize], (first_texts[left.centre as usize], left.resemblance)))
         .collect();
-    for at in old..order.len() as u32 {
-        let stands = if text(at).is_empty() { at } else { first[&text(at)] };
-        let (kept, similarity) = match left_out.get(&stands) {
-            Some(&(kept, similarity)) => (kept, similarity),
-            None if stands == at => continue,
-            None => (stands, 1.0),
+    for record in old..order.len() as u32 {
+        let representative = if text(record).is_empty() { record } else { first[&text(record)] };
+        let (kept_record, similarity) = match expected_dropped.get(&representative) {
+            Some(&(kept_record, similarity)) => (kept_record, similarity),
+            None if representative == record => continue,
+            None => (representative, 1.0),
         };
-        let why = match left_out.contains_key(&stands) {
-            _ if kept < old => RemovalReason::Against,
+        let why = match expected_dropped.contains_key(&representative) {
+            _ if kept_record < old => RemovalReason::Against,
             true => RemovalReason::Near,
             false => RemovalReason::Exact,
         };
         let id = |at: u32| id(order[at as usize]);
-        let number = order[at as usize];
-        removals.push((number, vec![(id(at), id(kept), why, (similarity * 1e6).round() as u64)]));
+        let number = order[record as usize];
+        removals.push((number, vec![(id(record), id(kept_record), why, (similarity * 1e6).round() as u64)]));
     }
     removals.sort_by_key(|(number, _)| (records[*number].file, *number));
     removals.into_iter().flat_map(|(_, removal)| removal).collect()
 }
 
 /// Ids decrease in the order of generation, so the last record has the smallest one.
-fn id(at: usize) -> String {
-    (100 - at).to_string()
+fn id(number: usize) -> String {
+    (100 - number).to_string()
 }
 
 fn write(folder: &Path, records: &[Made]) {
     for file in 0..4 {
-        let of_file = records.iter().enumerate().filter(|(_, record)| record.file == file);
-        let lines: String = of_file
-            .map(|(at, record)| {
-                format!("{{\"id\":{},\"text\":\"{}\",\"n\":{}}}\n", id(at), record.text(), record.number)
+        let file_records = records.iter().enumerate().filter(|(_, record)| record.file == file);
+        let lines: String = file_records
+            .map(|(number, record)| {
+                format!("{{\"id\":{},\"text\":\"{}\",\"n\":{}}}\n", id(number), record.text(), record.number)
             })
             .collect();
         std::fs::write(folder.join(format!("{file}.jsonl")), lines).unwrap();
@@ -191,20 +193,20 @@ proptest! {
         write(folder.path(), &records);
         let keep: KeepRule = keep.parse().unwrap();
         let settings = settings(folder.path(), keep.clone(), against);
-        prop_assert_eq!(found(&settings, workers, spills), plain(&records, &keep, against));
+        prop_assert_eq!(actual_removals(&settings, workers, spills), expected_removals(&records, &keep, against));
     }
 }
 
 #[test]
 fn progress_ends_at_the_end_of_the_input() {
     let folder = tempfile::tempdir().unwrap();
-    let made = |file| Made { words: vec![file as u8, 1, 2], number: 0, file };
-    write(folder.path(), &[0, 0, 1, 2, 3, 3].map(made));
+    let record_of = |file| Made { words: vec![file as u8, 1, 2], number: 0, file };
+    write(folder.path(), &[0, 0, 1, 2, 3, 3].map(record_of));
     let settings = settings(folder.path(), KeepRule::First, 1);
     let dedup = Dedup::find(&settings, &|_| ()).unwrap();
-    let (progress, all) = (Arc::clone(&dedup.progress), dedup.progress.all);
+    let (progress, total) = (Arc::clone(&dedup.progress), dedup.progress.all);
     assert_eq!((progress.stage(), progress.done.load(Ordering::Relaxed)), (STAGES[0], 0));
     let summary = dedup.run().unwrap();
-    assert_eq!((progress.stage(), progress.done.load(Ordering::Relaxed)), (STAGES[3], all));
+    assert_eq!((progress.stage(), progress.done.load(Ordering::Relaxed)), (STAGES[3], total));
     assert_eq!(progress.records.load(Ordering::Relaxed), summary.records.read + summary.against);
 }

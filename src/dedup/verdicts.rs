@@ -31,7 +31,7 @@ impl RemovalReason {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RemovedRecord {
     /// Number of the record that is kept in its place.
-    pub kept: u32,
+    pub kept_record: u32,
     /// Reason for the removal.
     pub why: RemovalReason,
     /// Resemblance of the two texts; 1 if they are identical.
@@ -44,20 +44,20 @@ pub struct Verdicts {
     /// First place with the same text, by place.
     copies: Vec<u32>,
     /// Near-duplicates by place, ascending.
-    left_out: Vec<DroppedText>,
-    against: u32,
+    dropped_texts: Vec<DroppedText>,
+    n_against: u32,
     /// Bit set of the numbers of records in whose place others are removed.
     has_copies: Vec<u64>,
 }
 
 impl Verdicts {
     /// Combines the exact copies, given by place, with the near-duplicates among the other records.
-    pub fn new(corpus: &Corpus, order: Order, copies: Vec<u32>, left_out: Vec<DroppedText>) -> Verdicts {
+    pub fn new(corpus: &Corpus, order: Order, copies: Vec<u32>, dropped_texts: Vec<DroppedText>) -> Verdicts {
         let has_copies = vec![0; (order.records as usize).div_ceil(64)];
-        let mut verdicts = Verdicts { order, copies, left_out, against: corpus.against(), has_copies };
-        for record in verdicts.against..verdicts.order.records {
-            if let Some(removed) = verdicts.removal(record) {
-                verdicts.has_copies[removed.kept as usize / 64] |= 1 << (removed.kept % 64);
+        let mut verdicts = Verdicts { order, copies, dropped_texts, n_against: corpus.against(), has_copies };
+        for record in verdicts.n_against..verdicts.order.records {
+            if let Some(removal) = verdicts.removal(record) {
+                verdicts.has_copies[removal.kept_record as usize / 64] |= 1 << (removal.kept_record % 64);
             }
         }
         verdicts
@@ -66,25 +66,25 @@ impl Verdicts {
     /// Returns the removal of a record, or `None` if it is kept, which applies to all records of
     /// `against`.
     pub fn removal(&self, record: u32) -> Option<RemovedRecord> {
-        if record < self.against {
+        if record < self.n_against {
             return None;
         }
         let place = self.order.place(record);
         let first = self.copies[place as usize];
         let stands_for_it = if first == NONE { place } else { first };
-        let near = self.left_out.binary_search_by_key(&stands_for_it, |left_out| left_out.text).ok();
-        let (kept, similarity) = match near.map(|at| self.left_out[at]) {
+        let dropped_text = self.dropped_texts.binary_search_by_key(&stands_for_it, |left_out| left_out.text).ok();
+        let (kept_record, similarity) = match dropped_text.map(|at| self.dropped_texts[at]) {
             // An exact copy of a removed record has the similarity of that record.
-            Some(near) => (self.order.record(near.centre), near.resemblance),
+            Some(dropped_text) => (self.order.record(dropped_text.centre), dropped_text.resemblance),
             None if first == NONE => return None,
             None => (self.order.record(first), 1.0),
         };
-        let why = match near {
-            _ if kept < self.against => RemovalReason::Against,
+        let why = match dropped_text {
+            _ if kept_record < self.n_against => RemovalReason::Against,
             Some(_) => RemovalReason::Near,
             None => RemovalReason::Exact,
         };
-        Some(RemovedRecord { kept, why, similarity })
+        Some(RemovedRecord { kept_record, why, similarity })
     }
 
     /// True if other records are removed in favour of this one.

@@ -46,17 +46,17 @@ pub(crate) fn write(
     let Dedup { settings, folder, inputs, progress, .. } = dedup;
     let attempt = Attempt::new(folder, &random_id()?)?;
     let temporary = attempt.temporary();
-    let staged = || -> Result<Vec<FileEntry>> {
+    let write_files = || -> Result<Vec<FileEntry>> {
         let mut files = Output { settings, inputs, corpus, verdicts, progress, attempt: &attempt }.corpus_files()?;
-        files.extend(removed(&attempt, inputs, corpus, verdicts)?);
-        files.extend(rejected(&attempt, inputs, corpus)?);
+        files.extend(write_removed(&attempt, inputs, corpus, verdicts)?);
+        files.extend(write_rejected(&attempt, inputs, corpus)?);
         let text = serde_json::to_string_pretty(summary).expect("a summary is plain values") + "\n";
         attempt.put(SUMMARY, text.as_bytes())?;
         files.push(FileEntry::new(SUMMARY, None, text.as_bytes()));
         files.sort_unstable();
         Ok(files)
     };
-    let files = staged().inspect_err(|_| attempt.discard())?;
+    let files = write_files().inspect_err(|_| attempt.discard())?;
     stage_times.end_stage(STAGES[3]);
     // After the next call the attempt may be decided on, and then its files must stay.
     if let Some(temporary) = temporary {
@@ -74,8 +74,8 @@ fn manifest(
 ) -> Manifest {
     let answer = settings.answer();
     let mut recipes = std::collections::BTreeMap::from([("exact".to_string(), "xxh3-128 of the text".to_string())]);
-    if let Some(near) = settings.near {
-        recipes.insert("minhash".into(), near.shingling.recipe());
+    if let Some(near_settings) = settings.near {
+        recipes.insert("minhash".into(), near_settings.shingling.recipe());
     }
     let records = &summary.records;
     let counts =
@@ -103,46 +103,46 @@ struct Output<'o> {
 impl Output<'_> {
     /// Writes the files of the corpus, each on one thread.
     fn corpus_files(&self) -> Result<Vec<FileEntry>> {
-        let against = self.inputs.against;
-        let count = self.inputs.files.len() - against;
-        let written = threads::for_each(self.settings.workers, count, Vec::new, |written, number| {
-            let number = against + number;
-            written.push(self.file(number as u32, &self.inputs.files[number])?);
+        let n_against = self.inputs.n_against;
+        let count = self.inputs.files.len() - n_against;
+        let outcomes = threads::for_each(self.settings.workers, count, Vec::new, |files, number| {
+            let number = n_against + number;
+            files.push(self.file(number as u32, &self.inputs.files[number])?);
             Ok(())
         })?;
-        Ok(written.into_iter().flatten().collect())
+        Ok(outcomes.into_iter().flatten().collect())
     }
 
     fn file(&self, number: u32, file: &CorpusFile) -> Result<FileEntry> {
         let path = file.path.as_deref().ok_or_else(|| Error::Invariant(format!("{} has no path", file.name())))?;
-        let out = self.attempt.create(path)?;
-        let (out, rows) = match file.format {
+        let output = self.attempt.create(path)?;
+        let (encoder, rows) = match file.format {
             CorpusFormat::Jsonl(compression) => {
                 let head = open_pinned(&file.location, &file.stamp)?.read_at(0, HEAD)?;
                 // If there are fewer files than threads, each file gets several threads.
-                let threads = self.settings.workers / (self.inputs.files.len() - self.inputs.against).max(1);
-                let out = OutputCompressor::new(out, Coding::like(compression, &head), threads)?;
-                (self.lines(number, file, out)?, None)
+                let threads = self.settings.workers / (self.inputs.files.len() - self.inputs.n_against).max(1);
+                let encoder = OutputCompressor::new(output, Coding::like(compression, &head), threads)?;
+                (self.lines(number, file, encoder)?, None)
             }
             CorpusFormat::Parquet => {
-                let (out, rows) = self.rows(number, file, out)?;
+                let (encoder, rows) = self.rows(number, file, output)?;
                 self.progress.done.fetch_add(file.stamp.bytes, Ordering::Relaxed);
-                (out, Some(rows))
+                (encoder, Some(rows))
             }
         };
-        out.finish(rows)
+        encoder.finish(rows)
     }
 
     /// Writes the lines of the kept records.
-    fn lines(&self, number: u32, file: &CorpusFile, mut out: OutputCompressor) -> Result<NewFile> {
+    fn lines(&self, number: u32, file: &CorpusFile, mut compressor: OutputCompressor) -> Result<NewFile> {
         let mut rows = self.rows_of(number);
         let mut next = rows.next();
         let names = annotate::names(self.settings);
         let mut batches = LineBatches::open(file, &self.settings.limits)?;
-        let (mut row, mut noted) = (0, Vec::new());
+        let (mut row, mut notes) = (0, Vec::new());
         let failed = |cause: io::Error| write_failed(file.name(), cause);
         while let Some(batch) = batches.next()? {
-            self.progress.done.fetch_add(batches.taken(), Ordering::Relaxed);
+            self.progress.done.fetch_add(batches.take_bytes_read(), Ordering::Relaxed);
             let bytes = match batch {
                 RecordBatch::Lines { bytes, .. } => bytes,
                 RecordBatch::TooLong { .. } => {
@@ -156,16 +156,18 @@ impl Output<'_> {
                 if let Some((_, record)) = next.filter(|(of_record, _)| *of_record == row) {
                     match &names {
                         Some(names) => {
-                            noted.clear();
+                            notes.clear();
                             annotate::line(
                                 line,
                                 names,
                                 &RecordNote::on(record, self.corpus, self.verdicts)?,
-                                &mut noted,
+                                &mut notes,
                             );
-                            out.write_all(&noted).map_err(failed)?;
+                            compressor.write_all(&notes).map_err(failed)?;
                         }
-                        None if self.verdicts.removal(record).is_none() => out.write_all(line).map_err(failed)?,
+                        None if self.verdicts.removal(record).is_none() => {
+                            compressor.write_all(line).map_err(failed)?
+                        }
                         None => {}
                     }
                     next = rows.next();
@@ -176,11 +178,11 @@ impl Output<'_> {
         if next.is_some() {
             return Err(Error::input(file.name(), "the file changed while it was read; run again"));
         }
-        out.finish().map_err(failed)
+        compressor.finish().map_err(failed)
     }
 
     /// Writes the kept rows of a table.
-    fn rows(&self, number: u32, file: &CorpusFile, out: NewFile) -> Result<(NewFile, u64)> {
+    fn rows(&self, number: u32, file: &CorpusFile, new_file: NewFile) -> Result<(NewFile, u64)> {
         let total = self.corpus.of_file(number).iter().map(|batch| batch.first_row).max();
         let mut records =
             vec![NONE; total.map_or(0, |_| self.rows_of(number).map(|(row, _)| row + 1).max().unwrap_or(0)) as usize];
@@ -194,14 +196,14 @@ impl Output<'_> {
         };
         let names = annotate::names(self.settings);
         let notes = names.as_ref().map(|names| (names, &note as &dyn Fn(u64) -> Result<RecordNote>));
-        parquet_copy::copy(file, &parquet_copy::RowActions { is_kept: &is_kept, notes }, out)
+        parquet_copy::copy(file, &parquet_copy::RowActions { is_kept: &is_kept, notes }, new_file)
     }
 
     /// Returns the row and the number of each record of a file.
     fn rows_of(&self, file: u32) -> impl Iterator<Item = (u64, u32)> + '_ {
-        let of_batch = |batch: &'_ super::corpus::BatchRecords| (batch.first_row, batch.first);
+        let first_numbers = |batch: &'_ super::corpus::BatchRecords| (batch.first_row, batch.first);
         self.corpus.of_file(file).iter().flat_map(move |batch| {
-            let (first_row, first) = of_batch(batch);
+            let (first_row, first) = first_numbers(batch);
             batch.records.iter().zip(first..).map(move |(at, record)| (first_row + u64::from(at.row), record))
         })
     }
@@ -216,32 +218,33 @@ fn write_failed(name: &str, cause: io::Error) -> Error {
 }
 
 /// Writes the table `removed`: one row for each removed record, by file and row.
-fn removed(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus, verdicts: &Verdicts) -> Result<Vec<FileEntry>> {
+fn write_removed(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus, verdicts: &Verdicts) -> Result<Vec<FileEntry>> {
     let name = |file: u32| inputs.files[file as usize].name().to_string();
-    let of_input = (corpus.against()..corpus.count()).filter_map(|record| Some((record, verdicts.removal(record)?)));
-    let mut rows = of_input.peekable();
+    let removed_records =
+        (corpus.against()..corpus.count()).filter_map(|record| Some((record, verdicts.removal(record)?)));
+    let mut rows = removed_records.peekable();
     let mut files = Parts::new(attempt, "removed");
     while files.is_empty() || rows.peek().is_some() {
-        let some: Vec<_> = rows.by_ref().take(GROUP_ROWS).collect();
-        let kept = |row: &(u32, super::verdicts::RemovedRecord)| row.1.kept;
-        let ids = |of: &dyn Fn(&(u32, super::verdicts::RemovedRecord)) -> u32| -> Result<TableColumn> {
-            some.iter().map(|row| corpus.id(of(row))).collect::<Result<StringTable>>().map(TableColumn::Text)
+        let group: Vec<_> = rows.by_ref().take(GROUP_ROWS).collect();
+        let kept_of = |row: &(u32, super::verdicts::RemovedRecord)| row.1.kept_record;
+        let ids = |number_of: &dyn Fn(&(u32, super::verdicts::RemovedRecord)) -> u32| -> Result<TableColumn> {
+            group.iter().map(|row| corpus.id(number_of(row))).collect::<Result<StringTable>>().map(TableColumn::Text)
         };
-        let places = |of: &dyn Fn(&(u32, super::verdicts::RemovedRecord)) -> u32| -> (TableColumn, TableColumn) {
+        let places = |number_of: &dyn Fn(&(u32, super::verdicts::RemovedRecord)) -> u32| -> (TableColumn, TableColumn) {
             let (files, rows) =
-                some.iter().map(|row| corpus.place(of(row))).map(|(file, row)| (name(file), row)).unzip();
+                group.iter().map(|row| corpus.place(number_of(row))).map(|(file, row)| (name(file), row)).unzip();
             (TableColumn::Text(files), TableColumn::Count(rows))
         };
-        let ((file, row), (kept_file, kept_row)) = (places(&|row| row.0), places(&kept));
+        let ((file, row), (kept_file, kept_row)) = (places(&|row| row.0), places(&kept_of));
         let table = Table::new([
             ("id", ids(&|row| row.0)?),
             ("file", file),
             ("row", row),
-            ("kept_id", ids(&kept)?),
+            ("kept_id", ids(&kept_of)?),
             ("kept_file", kept_file),
             ("kept_row", kept_row),
-            ("why", TableColumn::Text(some.iter().map(|row| row.1.why.as_str().to_string()).collect())),
-            ("similarity", TableColumn::F64(some.iter().map(|row| row.1.similarity).collect())),
+            ("why", TableColumn::Text(group.iter().map(|row| row.1.why.as_str().to_string()).collect())),
+            ("similarity", TableColumn::F64(group.iter().map(|row| row.1.similarity).collect())),
         ]);
         files.write(&table)?;
     }
@@ -249,17 +252,17 @@ fn removed(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus, verdicts: &Verdi
 }
 
 /// Writes the table `rejected`, in the form that the main job uses.
-fn rejected(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus) -> Result<Vec<FileEntry>> {
-    let mut rows = corpus.rejections.iter().filter(|row| row.file as usize >= inputs.against).peekable();
+fn write_rejected(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus) -> Result<Vec<FileEntry>> {
+    let mut rows = corpus.rejections.iter().filter(|row| row.file as usize >= inputs.n_against).peekable();
     let mut files = Parts::new(attempt, "rejected");
     while files.is_empty() || rows.peek().is_some() {
-        let some: Vec<_> = rows.by_ref().take(GROUP_ROWS).collect();
+        let group: Vec<_> = rows.by_ref().take(GROUP_ROWS).collect();
         let source = |row: &&super::corpus::CorpusRejection| inputs.files[row.file as usize].name().to_string();
         let table = Table::new([
-            ("source", TableColumn::Text(some.iter().map(source).collect())),
-            ("offset", TableColumn::Count(some.iter().map(|row| row.offset).collect())),
-            ("reason", TableColumn::Text(some.iter().map(|row| row.reason.as_str().to_string()).collect())),
-            ("detail", TableColumn::Text(some.iter().map(|row| row.detail.clone()).collect())),
+            ("source", TableColumn::Text(group.iter().map(source).collect())),
+            ("offset", TableColumn::Count(group.iter().map(|row| row.offset).collect())),
+            ("reason", TableColumn::Text(group.iter().map(|row| row.reason.as_str().to_string()).collect())),
+            ("detail", TableColumn::Text(group.iter().map(|row| row.detail.clone()).collect())),
         ]);
         files.write(&table)?;
     }
@@ -285,13 +288,13 @@ impl<'a> Parts<'a> {
     }
 
     fn write(&mut self, rows: &Table) -> Result<()> {
-        let (mut encoder, before) = match self.open.take() {
+        let (mut encoder, n_before) = match self.open.take() {
             Some(open) => open,
             None => (table_encoder::TableEncoder::new(&Encoding::from_table(rows)?)?, 0),
         };
         encoder.write(rows)?;
         let is_full = encoder.len() >= FILE_BYTES;
-        self.open = Some((encoder, before + rows.rows() as u64));
+        self.open = Some((encoder, n_before + rows.rows() as u64));
         if is_full { self.close() } else { Ok(()) }
     }
 

@@ -175,10 +175,10 @@ pub fn evaluate(
 /// Pages of a run, joined with the truth about them.
 #[derive(Debug)]
 pub struct TruthComparison<'a> {
-    known: CommonPages<'a>,
+    common_pages: CommonPages<'a>,
     undecided: PageKinds<'a>,
     /// Trivial cluster of each known page.
-    cluster_of: Vec<Option<DocId>>,
+    page_clusters: Vec<Option<DocId>>,
     pages: u64,
     truth: u64,
 }
@@ -186,15 +186,15 @@ pub struct TruthComparison<'a> {
 impl<'a> TruthComparison<'a> {
     /// Joins the rows of a run with the truth; see [`evaluate`].
     pub fn new(pages: &[TruthPageRow], clusters: &[ClusterRow], truth: &'a [TruthRow]) -> TruthComparison<'a> {
-        let known = CommonPages::new(pages, truth);
-        let cluster_of = pairs::cluster_of(&known, clusters);
-        let undecided = PageKinds::new(&known.pages);
-        TruthComparison { known, undecided, cluster_of, pages: pages.len() as u64, truth: truth.len() as u64 }
+        let common_pages = CommonPages::new(pages, truth);
+        let page_clusters = pairs::cluster_of(&common_pages, clusters);
+        let undecided = PageKinds::new(&common_pages.pages);
+        TruthComparison { common_pages, undecided, page_clusters, pages: pages.len() as u64, truth: truth.len() as u64 }
     }
 
     /// Counts pairs, clusters and collections.
     pub fn report(&self, members: &[TruthMemberRow], links: &[LinkRow]) -> EvaluationReport {
-        let TruthComparison { known, undecided, cluster_of, .. } = self;
+        let TruthComparison { common_pages: known, undecided, page_clusters: cluster_of, .. } = self;
         let (pairs, clusters) = pairs::count(known, undecided, cluster_of);
         let (collections, copies_found) = collections::count(known, members, &parts::connected_parts(known, links));
         let variants = report::by_variant(known, &pairs::differs_from_primary(known, cluster_of), &copies_found);
@@ -203,7 +203,7 @@ impl<'a> TruthComparison<'a> {
             truth: self.truth,
             known: known.pages.len() as u64,
             missing: known.missing,
-            repeated: known.repeated,
+            repeated: known.n_repeated,
             pairs,
             clusters,
             collections,
@@ -216,7 +216,8 @@ impl<'a> TruthComparison<'a> {
     /// Returns whether two pages are copies of each other by the truth; `None` unless the truth has
     /// both.
     pub fn are_copies(&self, a: DocId, b: DocId) -> Option<bool> {
-        let name = |page| Some(self.known.pages[*self.known.place.get(&page)?].target_page.map(|of| of.name));
+        let name =
+            |page| Some(self.common_pages.pages[*self.common_pages.place.get(&page)?].target_page.map(|of| of.name));
         let (a, b) = (name(a)?, name(b)?);
         Some(a.is_some() && a == b)
     }
@@ -224,13 +225,13 @@ impl<'a> TruthComparison<'a> {
     /// Returns whether two pages that are not copies by the truth form an accidental or open pair;
     /// `None` unless the truth has both.
     pub fn are_undecided(&self, a: DocId, b: DocId) -> Option<bool> {
-        let (a, b) = (*self.known.place.get(&a)?, *self.known.place.get(&b)?);
+        let (a, b) = (*self.common_pages.place.get(&a)?, *self.common_pages.place.get(&b)?);
         Some(self.undecided.verdict(a, b) != NonCopyVerdict::Different)
     }
 
     /// Returns whether two pages are in one trivial cluster; `None` unless the truth has both.
     pub fn are_together(&self, a: DocId, b: DocId) -> Option<bool> {
-        let cluster = |page| Some(self.cluster_of[*self.known.place.get(&page)?]);
+        let cluster = |page| Some(self.page_clusters[*self.common_pages.place.get(&page)?]);
         let (a, b) = (cluster(a)?, cluster(b)?);
         Some(a.is_some() && a == b)
     }
@@ -238,23 +239,23 @@ impl<'a> TruthComparison<'a> {
     /// Returns trivial cluster, number of the page of the target, and doc id of each page that both
     /// run and truth have. Copies of each other have the same number.
     pub fn known_pages(&self) -> impl Iterator<Item = (Option<DocId>, Option<u32>, DocId)> {
-        let of = |(page, &cluster): (&truth::KnownPage, &Option<DocId>)| {
+        let page_of_cluster = |(page, &cluster): (&truth::KnownPage, &Option<DocId>)| {
             (cluster, page.target_page.map(|of| of.name), page.doc_id)
         };
-        self.known.pages.iter().zip(&self.cluster_of).map(of)
+        self.common_pages.pages.iter().zip(&self.page_clusters).map(page_of_cluster)
     }
 
     /// Returns all true pairs: groups of two or more copies of one page, grouped again by target.
     pub fn groups_by_target(&self) -> Vec<Vec<Vec<DocId>>> {
-        let target = |copy: u32| self.known.copies[copy as usize].target;
-        let of = |page: &truth::KnownPage| page.target_page.map(|of| (target(of.copy), of.name, page.doc_id));
-        let mut rows: Vec<(u32, u32, DocId)> = self.known.pages.iter().filter_map(of).collect();
+        let target = |copy: u32| self.common_pages.copies[copy as usize].target;
+        let target_key = |page: &truth::KnownPage| page.target_page.map(|of| (target(of.copy), of.name, page.doc_id));
+        let mut rows: Vec<(u32, u32, DocId)> = self.common_pages.pages.iter().filter_map(target_key).collect();
         rows.sort_unstable();
-        let by_target = rows.chunk_by(|x, y| x.0 == y.0).map(|rows| {
+        let groups = rows.chunk_by(|x, y| x.0 == y.0).map(|rows| {
             let groups = rows.chunk_by(|x, y| x.1 == y.1).filter(|group| group.len() > 1);
             groups.map(|group| group.iter().map(|row| row.2).collect()).collect()
         });
-        by_target.collect()
+        groups.collect()
     }
 }
 

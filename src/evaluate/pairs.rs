@@ -53,28 +53,28 @@ pub struct ClusterCounts {
 }
 
 /// Returns the cluster of each known page. If a page is in several, returns the smallest.
-pub(super) fn cluster_of(known: &CommonPages, rows: &[ClusterRow]) -> Vec<Option<DocId>> {
-    let mut cluster_of = vec![None; known.pages.len()];
+pub(super) fn cluster_of(common_pages: &CommonPages, rows: &[ClusterRow]) -> Vec<Option<DocId>> {
+    let mut page_clusters = vec![None; common_pages.pages.len()];
     for row in rows {
-        if let Some(&at) = known.place.get(&row.doc_id) {
-            let smallest = cluster_of[at].map_or(row.cluster, |other: DocId| other.min(row.cluster));
-            cluster_of[at] = Some(smallest);
+        if let Some(&place) = common_pages.place.get(&row.doc_id) {
+            let smallest = page_clusters[place].map_or(row.cluster, |other: DocId| other.min(row.cluster));
+            page_clusters[place] = Some(smallest);
         }
     }
-    cluster_of
+    page_clusters
 }
 
 /// Counts pairs and clusters by the sizes of groups.
 pub(super) fn count(
-    known: &CommonPages,
+    common_pages: &CommonPages,
     undecided: &PageKinds,
-    cluster_of: &[Option<DocId>],
+    page_clusters: &[Option<DocId>],
 ) -> (KnownPairCounts, ClusterCounts) {
     let (mut pairs, mut counts) = (KnownPairCounts::default(), ClusterCounts::default());
-    let mut rows: Vec<(Option<u32>, Option<DocId>)> = known
+    let mut rows: Vec<(Option<u32>, Option<DocId>)> = common_pages
         .pages
         .iter()
-        .zip(cluster_of)
+        .zip(page_clusters)
         .map(|(page, &cluster)| (page.target_page.map(|target_page| target_page.name), cluster))
         .collect();
 
@@ -96,49 +96,49 @@ pub(super) fn count(
             counts.pure += u64::from(copies.len() > 1 && copies.len() == cluster.len());
         }
     }
-    (pairs.accidental, pairs.open) = left_out(undecided, cluster_of, pairs.hits);
+    (pairs.accidental, pairs.open) = count_undecided(undecided, page_clusters, pairs.hits);
     (pairs, counts)
 }
 
 /// Counts the accidental and the open pairs among the predicted pairs, of which `hits` are true.
-fn left_out(undecided: &PageKinds, cluster_of: &[Option<DocId>], hits: u64) -> (u64, u64) {
-    let clustered = cluster_of.iter().enumerate().filter_map(|(at, cluster)| Some(((*cluster)?, at)));
+fn count_undecided(undecided: &PageKinds, page_clusters: &[Option<DocId>], hits: u64) -> (u64, u64) {
+    let clustered = page_clusters.iter().enumerate().filter_map(|(at, cluster)| Some(((*cluster)?, at)));
     let mut rows: Vec<(DocId, usize)> = clustered.collect();
     rows.sort_unstable();
     let counts = rows.chunk_by(|x, y| x.0 == y.0).map(|cluster| undecided.count(cluster.iter().map(|row| row.1)));
-    let (same, open) = counts.fold((0, 0), |sum, n| (sum.0 + n.0, sum.1 + n.1));
-    (same - hits, open)
+    let (n_same, open) = counts.fold((0, 0), |sum, n| (sum.0 + n.0, sum.1 + n.1));
+    (n_same - hits, open)
 }
 
 /// Returns the fraction of predicted pairs among the true pairs whose pages are both `in_class`,
 /// counted by the sizes of groups.
 pub(super) fn recall_within(
-    known: &CommonPages,
-    cluster_of: &[Option<DocId>],
+    common_pages: &CommonPages,
+    page_clusters: &[Option<DocId>],
     in_class: impl Fn(&KnownPage) -> bool,
 ) -> Ratio {
-    let pages = known.pages.iter().zip(cluster_of).filter(|(page, _)| in_class(page));
-    let named = pages.filter_map(|(page, &cluster)| Some((page.target_page?.name, cluster)));
-    let mut rows: Vec<(u32, Option<DocId>)> = named.collect();
+    let pages = common_pages.pages.iter().zip(page_clusters).filter(|(page, _)| in_class(page));
+    let named_pages = pages.filter_map(|(page, &cluster)| Some((page.target_page?.name, cluster)));
+    let mut rows: Vec<(u32, Option<DocId>)> = named_pages.collect();
     rows.sort_unstable();
     let mut recall = Ratio::default();
     for copies in rows.chunk_by(|a, b| a.0 == b.0) {
         recall.whole += pairs_of(copies);
-        let together = copies.chunk_by(|a, b| a.1 == b.1).filter(|together| together[0].1.is_some());
-        recall.part += together.map(pairs_of).sum::<u64>();
+        let joined_copies = copies.chunk_by(|a, b| a.1 == b.1).filter(|together| together[0].1.is_some());
+        recall.part += joined_copies.map(pairs_of).sum::<u64>();
     }
     recall
 }
 
 /// Returns the fraction of predicted pairs among the true pairs with at least one page `in_class`.
 pub(super) fn recall_with(
-    known: &CommonPages,
-    cluster_of: &[Option<DocId>],
+    common_pages: &CommonPages,
+    page_clusters: &[Option<DocId>],
     in_class: impl Fn(&KnownPage) -> bool,
 ) -> Ratio {
-    let all = recall_within(known, cluster_of, |_| true);
-    let without = recall_within(known, cluster_of, |page| !in_class(page));
-    Ratio { part: all.part - without.part, whole: all.whole - without.whole }
+    let all_pairs = recall_within(common_pages, page_clusters, |_| true);
+    let pairs_without = recall_within(common_pages, page_clusters, |page| !in_class(page));
+    Ratio { part: all_pairs.part - pairs_without.part, whole: all_pairs.whole - pairs_without.whole }
 }
 
 fn pairs_of<T>(group: &[T]) -> u64 {
@@ -148,17 +148,17 @@ fn pairs_of<T>(group: &[T]) -> u64 {
 
 /// Returns for each known page whether it is in the cluster of the same page of the primary copy.
 /// Returns `None` if there is no such page, or if the page itself belongs to the primary copy.
-pub(super) fn differs_from_primary(known: &CommonPages, cluster_of: &[Option<DocId>]) -> Vec<Option<bool>> {
+pub(super) fn differs_from_primary(common_pages: &CommonPages, page_clusters: &[Option<DocId>]) -> Vec<Option<bool>> {
     let mut primary = std::collections::HashMap::new();
-    let is_primary = |copy: u32| known.copies[copy as usize].is_primary;
-    for (page, &cluster) in known.pages.iter().zip(cluster_of) {
-        if let Some(of) = page.target_page.filter(|of| is_primary(of.copy)) {
-            primary.entry(of.name).or_insert(cluster);
+    let is_primary = |copy: u32| common_pages.copies[copy as usize].is_primary;
+    for (page, &cluster) in common_pages.pages.iter().zip(page_clusters) {
+        if let Some(target_page) = page.target_page.filter(|of| is_primary(of.copy)) {
+            primary.entry(target_page.name).or_insert(cluster);
         }
     }
-    let beside = |(page, cluster): (&KnownPage, &Option<DocId>)| {
-        let of = page.target_page.filter(|of| !is_primary(of.copy))?;
-        primary.get(&of.name).map(|primary| cluster.is_some() && cluster == primary)
+    let primary_differs = |(page, cluster): (&KnownPage, &Option<DocId>)| {
+        let target_page = page.target_page.filter(|of| !is_primary(of.copy))?;
+        primary.get(&target_page.name).map(|primary| cluster.is_some() && cluster == primary)
     };
-    known.pages.iter().zip(cluster_of).map(beside).collect()
+    common_pages.pages.iter().zip(page_clusters).map(primary_differs).collect()
 }

@@ -23,30 +23,31 @@ pub(super) struct Parts {
 
 /// Finds the connected parts of all copies that are collections. Parts are numbered in the order of
 /// their first known page.
-pub(super) fn connected_parts(known: &CommonPages, links: &[LinkRow]) -> Parts {
-    let pages = &known.pages;
+pub(super) fn connected_parts(common_pages: &CommonPages, links: &[LinkRow]) -> Parts {
+    let pages = &common_pages.pages;
     let mut pages_of: HashMap<u32, u64> = HashMap::new();
     pages.iter().filter_map(|page| page.target_page).for_each(|of| *pages_of.entry(of.name).or_default() += 1);
     let has_copy: Vec<bool> =
         pages.iter().map(|page| page.target_page.is_some_and(|of| pages_of[&of.name] > 1)).collect();
 
-    let copy =
-        |at: usize| pages[at].target_page.map(|of| of.copy).filter(|&copy| known.copies[copy as usize].is_collection());
+    let copy = |row: usize| {
+        pages[row].target_page.map(|of| of.copy).filter(|&copy| common_pages.copies[copy as usize].is_collection())
+    };
     let mut connected = UnionFind::new(pages.len());
     for LinkRow { src, dst } in links {
-        let Some((&src, &dst)) = known.place.get(src).zip(known.place.get(dst)) else { continue };
+        let Some((&src, &dst)) = common_pages.place.get(src).zip(common_pages.place.get(dst)) else { continue };
         if copy(src).is_some() && copy(src) == copy(dst) {
             connected.union(src as u32, dst as u32);
         }
     }
     let labels = connected.labels();
-    let mut copied: HashMap<u32, u64> = HashMap::new();
-    (0..pages.len()).filter(|&at| has_copy[at]).for_each(|at| *copied.entry(labels[at]).or_default() += 1);
+    let mut copy_sizes: HashMap<u32, u64> = HashMap::new();
+    (0..pages.len()).filter(|&at| has_copy[at]).for_each(|at| *copy_sizes.entry(labels[at]).or_default() += 1);
     let (mut numbers, mut parts) = (HashMap::new(), Vec::new());
-    let part = (0..pages.len()).map(|at| {
-        let copy = copy(at)?;
-        let &pages = copied.get(&labels[at]).filter(|&&pages| pages >= MIN_PAGES)?;
-        Some(*numbers.entry(labels[at]).or_insert_with(|| {
+    let part = (0..pages.len()).map(|row| {
+        let copy = copy(row)?;
+        let &pages = copy_sizes.get(&labels[row]).filter(|&&pages| pages >= MIN_PAGES)?;
+        Some(*numbers.entry(labels[row]).or_insert_with(|| {
             parts.push((copy, pages));
             parts.len() as u32 - 1
         }))

@@ -92,16 +92,16 @@ impl EvaluationReport {
         let EvaluationReport { pairs, clusters, collections: c, .. } = self;
         let count = |what: &str, count: u64, unit: &str| FigureRow::new(what, Some(count as f64), unit);
         let share = |what: &str, ratio: Ratio| FigureRow::new(what, ratio.value(), "share");
-        let scores = |what: &str, precision: Ratio, recall: Ratio| {
+        let scores = |label: &str, precision: Ratio, recall: Ratio| {
             // F1 is 0 if both are 0; the formula would divide by zero.
             let f1 = precision
                 .value()
                 .zip(recall.value())
                 .map(|(p, r)| if p + r > 0.0 { 2.0 * p * r / (p + r) } else { 0.0 });
             [
-                share(&format!("{what} precision"), precision),
-                share(&format!("{what} recall"), recall),
-                FigureRow::new(&format!("{what} F1"), f1, "share"),
+                share(&format!("{label} precision"), precision),
+                share(&format!("{label} recall"), recall),
+                FigureRow::new(&format!("{label} F1"), f1, "share"),
             ]
         };
 
@@ -118,12 +118,12 @@ impl EvaluationReport {
         let [precision, recall, f1] = scores("pair", pairs.precision(), pairs.recall());
         rows.extend([precision.at_least(0.90), recall.at_least(0.92), f1]);
         // A lower bound of the precision, in which every undecided pair counts as an error.
-        let of_all = Ratio { part: pairs.hits, whole: pairs.predicted };
-        rows.push(share("pair precision, accidental and open pairs taken as false", of_all));
+        let pair_precision = Ratio { part: pairs.hits, whole: pairs.predicted };
+        rows.push(share("pair precision, accidental and open pairs taken as false", pair_precision));
         rows.extend(self.recall_of.iter().map(|(what, ratio)| share(&format!("recall of {what}"), *ratio)));
         rows.push(count("trivial clusters of 2 and more", clusters.clusters, "clusters"));
-        let pure = Ratio { part: clusters.pure, whole: clusters.clusters };
-        rows.extend(scores("cluster", pure, Ratio { part: clusters.whole, whole: clusters.groups }));
+        let purity = Ratio { part: clusters.pure, whole: clusters.clusters };
+        rows.extend(scores("cluster", purity, Ratio { part: clusters.whole, whole: clusters.groups }));
         rows.extend([
             count("collections of 10 and more pages", c.collections, "collections"),
             count("corresponding collections", c.corresponding, "collections"),
@@ -142,8 +142,8 @@ impl EvaluationReport {
             count("mixed clusters", c.mixed, "clusters").at_most(2.0),
             count("similar clusters", c.clusters, "clusters"),
         ]);
-        let corresponding = Ratio { part: c.corresponding, whole: c.collections };
-        rows.extend(scores("collection", corresponding, Ratio { part: c.copies_found, whole: c.copies }));
+        let correspondence = Ratio { part: c.corresponding, whole: c.collections };
+        rows.extend(scores("collection", correspondence, Ratio { part: c.copies_found, whole: c.copies }));
         for (variant, counts) in &self.variants {
             rows.push(share(&format!("recall of {variant} pages"), counts.recall));
             rows.push(count(&format!("{variant} copies found"), counts.copies.part, "copies"));
@@ -159,8 +159,15 @@ impl EvaluationReport {
 
 impl FigureRow {
     /// Makes a row with a measured value only.
-    pub fn new(what: &str, ours: Option<f64>, unit: &str) -> FigureRow {
-        FigureRow { what: what.to_owned(), ours, published: None, reach: None, unit: unit.to_owned(), holds: None }
+    pub fn new(label: &str, value: Option<f64>, unit: &str) -> FigureRow {
+        FigureRow {
+            what: label.to_owned(),
+            ours: value,
+            published: None,
+            reach: None,
+            unit: unit.to_owned(),
+            holds: None,
+        }
     }
 
     /// Sets a lower bound for the measured value.
@@ -209,7 +216,7 @@ pub fn table(rows: &[FigureRow]) -> String {
     columns
         .retain(|column| matches!(column[0].as_str(), "what" | "ours") || column[1..].iter().any(|cell| cell != "-"));
 
-    let mut out = String::new();
+    let mut tsv = String::new();
     for line in 0..=rows.len() {
         let mut text = String::new();
         for column in &columns {
@@ -220,30 +227,30 @@ pub fn table(rows: &[FigureRow]) -> String {
                 _ => write!(text, "{cell:<width$}  "),
             };
         }
-        out.push_str(text.trim_end());
-        out.push('\n');
+        tsv.push_str(text.trim_end());
+        tsv.push('\n');
     }
-    out
+    tsv
 }
 
 /// Counts by variant. `differs_from_primary` is indexed by known page, `copies_found` by copy.
 pub(super) fn by_variant(
-    known: &CommonPages,
+    common_pages: &CommonPages,
     differs_from_primary: &[Option<bool>],
     copies_found: &[bool],
 ) -> BTreeMap<String, VariantCounts> {
     let mut variants: BTreeMap<String, VariantCounts> = BTreeMap::new();
-    for (page, beside) in known.pages.iter().zip(differs_from_primary) {
-        if let Some(beside) = beside {
+    for (page, is_different) in common_pages.pages.iter().zip(differs_from_primary) {
+        if let Some(is_different) = is_different {
             let recall = &mut variants.entry(page.variant.to_owned()).or_default().recall;
             recall.whole += 1;
-            recall.part += u64::from(*beside);
+            recall.part += u64::from(*is_different);
         }
     }
-    for (copy, &found) in known.copies.iter().zip(copies_found).filter(|(copy, _)| copy.is_collection()) {
+    for (copy, &is_found) in common_pages.copies.iter().zip(copies_found).filter(|(copy, _)| copy.is_collection()) {
         let copies = &mut variants.entry(copy.variant.to_owned()).or_default().copies;
         copies.whole += 1;
-        copies.part += u64::from(found);
+        copies.part += u64::from(is_found);
     }
     variants
 }
@@ -252,37 +259,37 @@ pub(super) fn by_variant(
 ///
 /// A pair has the variant of its page that is not a real version. A pair of two real versions
 /// counts as real.
-pub(super) fn recall_of(known: &CommonPages, cluster_of: &[Option<DocId>]) -> Vec<(String, Ratio)> {
+pub(super) fn recall_of(common_pages: &CommonPages, page_clusters: &[Option<DocId>]) -> Vec<(String, Ratio)> {
     let is_real = |variant: &str| matches!(variant, "real" | "primary" | "version");
-    let pages = || known.pages.iter().filter(|page| page.target_page.is_some());
-    let made: BTreeSet<&str> = pages().map(|page| page.variant).filter(|variant| !is_real(variant)).collect();
-    let real = recall_within(known, cluster_of, |page| is_real(page.variant));
-    let mut rows = vec![("pairs of real versions".to_owned(), real)];
-    for variant in made {
-        let recall = recall_with(known, cluster_of, |page| page.variant == variant);
+    let pages = || common_pages.pages.iter().filter(|page| page.target_page.is_some());
+    let variants: BTreeSet<&str> = pages().map(|page| page.variant).filter(|variant| !is_real(variant)).collect();
+    let real_recall = recall_within(common_pages, page_clusters, |page| is_real(page.variant));
+    let mut rows = vec![("pairs of real versions".to_owned(), real_recall)];
+    for variant in variants {
+        let recall = recall_with(common_pages, page_clusters, |page| page.variant == variant);
         rows.push((format!("pairs with {variant} pages"), recall));
     }
-    if pages().any(|page| page.linked.is_some()) {
-        let linked = recall_within(known, cluster_of, |page| page.linked == Some(true));
-        rows.push(("pairs on linked hosts".to_owned(), linked));
-        let unlinked = recall_with(known, cluster_of, |page| page.linked == Some(false));
-        rows.push(("pairs with pages of unlinked hosts".to_owned(), unlinked));
+    if pages().any(|page| page.is_linked.is_some()) {
+        let linked_recall = recall_within(common_pages, page_clusters, |page| page.is_linked == Some(true));
+        rows.push(("pairs on linked hosts".to_owned(), linked_recall));
+        let unlinked_recall = recall_with(common_pages, page_clusters, |page| page.is_linked == Some(false));
+        rows.push(("pairs with pages of unlinked hosts".to_owned(), unlinked_recall));
     }
     rows
 }
 
 /// Returns the copies found, by links to their hosts; empty if the truth does not have this
 /// information.
-pub(super) fn copies_by_link(known: &CommonPages, copies_found: &[bool]) -> Vec<(&'static str, Ratio)> {
-    let of = |linked: bool| {
-        let copies = known.copies.iter().zip(copies_found);
-        let chosen = copies.filter(|(copy, _)| copy.is_collection() && copy.linked == Some(linked));
-        chosen.fold(Ratio::default(), |sum, (_, &found)| Ratio {
-            part: sum.part + u64::from(found),
+pub(super) fn copies_by_link(common_pages: &CommonPages, copies_found: &[bool]) -> Vec<(&'static str, Ratio)> {
+    let ratio_of = |is_linked: bool| {
+        let copies = common_pages.copies.iter().zip(copies_found);
+        let linked_copies = copies.filter(|(copy, _)| copy.is_collection() && copy.is_linked == Some(is_linked));
+        linked_copies.fold(Ratio::default(), |sum, (_, &is_found)| Ratio {
+            part: sum.part + u64::from(is_found),
             whole: sum.whole + 1,
         })
     };
-    let rows = [("linked", of(true)), ("unlinked", of(false))];
+    let rows = [("linked", ratio_of(true)), ("unlinked", ratio_of(false))];
     if rows.iter().all(|(_, copies)| copies.whole == 0) { Vec::new() } else { rows.into() }
 }
 

@@ -80,10 +80,10 @@ mod tests {
         let rows = read_tags("t", "url_a\turl_b\ttag\tnote\nhttp://a/\thttp://b/\tfalse\t\n").unwrap();
         let urls = ["http://a/", "http://b/"].map(str::to_owned);
         assert_eq!(rows, [TaggedPair { line: 2, urls, tag: PairTag::False, note: String::new() }]);
-        let kept = read_tags("t", "url_a\turl_b\ttag\n\nhttp://a/\t\tkeep\n").unwrap();
-        assert_eq!((kept[0].line, kept[0].tag, kept[0].urls[1].as_str()), (3, PairTag::Keep, ""));
-        for wrong in ["http://a/\t\tfalse", "http://a/\thttp://b/\tkeep", "\thttp://b/\tfalse"] {
-            let error = read_tags("t", &format!("url_a\turl_b\ttag\n{wrong}\n")).unwrap_err().to_string();
+        let tags = read_tags("t", "url_a\turl_b\ttag\n\nhttp://a/\t\tkeep\n").unwrap();
+        assert_eq!((tags[0].line, tags[0].tag, tags[0].urls[1].as_str()), (3, PairTag::Keep, ""));
+        for invalid in ["http://a/\t\tfalse", "http://a/\thttp://b/\tkeep", "\thttp://b/\tfalse"] {
+            let error = read_tags("t", &format!("url_a\turl_b\ttag\n{invalid}\n")).unwrap_err().to_string();
             assert!(error.contains("line 2"), "{error}");
         }
         assert!(read_tags("t", "url_a\turl_b\ttag\na\tb\tperhaps\n").unwrap_err().to_string().contains("perhaps"));

@@ -89,10 +89,10 @@ fn a_perfect_run_scores_one_throughout() {
     };
     assert_eq!(report.collections, expected);
     assert_eq!(report.collections.collections_a_copy().value(), Some(1.0));
-    let full = |part| Ratio { part, whole: part };
-    assert_eq!(report.variants["exact"], VariantCounts { recall: full(22), copies: full(2) });
-    assert_eq!(report.variants["version"], VariantCounts { recall: full(12), copies: full(1) });
-    assert_eq!(report.variants["primary"].copies, full(2));
+    let complete = |part| Ratio { part, whole: part };
+    assert_eq!(report.variants["exact"], VariantCounts { recall: complete(22), copies: complete(2) });
+    assert_eq!(report.variants["version"], VariantCounts { recall: complete(12), copies: complete(1) });
+    assert_eq!(report.variants["primary"].copies, complete(2));
     assert!(
         report
             .rows()
@@ -122,24 +122,24 @@ fn byte_copies_and_uncertain_pages_are_not_errors() {
         ("http://e/x", "1", "x", "x", "number-7 number-8"),
         ("http://f/y", "2", "y", "y", "number-8"),
     ];
-    let truth = rows.map(|(url, version, page, origin, perhaps)| TruthRow {
+    let truth = rows.map(|(url, version, page, origin, possible_names)| TruthRow {
         origin: origin.into(),
-        perhaps: perhaps.into(),
+        perhaps: possible_names.into(),
         ..truth_row(url, "t", version, page, "real")
     });
     let pages = pages(&truth);
-    let together = |places: &[u64]| {
+    let are_together = |places: &[u64]| {
         let clusters: Vec<ClusterRow> =
             places.iter().map(|place| ClusterRow { cluster: 1, doc_id: 100 + place }).collect();
         let counts = evaluate(&pages, &clusters, &[], &[], &truth).pairs;
         (counts.predicted, counts.hits, counts.accidental, counts.open)
     };
-    assert_eq!(together(&[0, 1]), (1, 0, 1, 0), "the same bytes");
-    assert_eq!(together(&[1, 2]), (1, 0, 1, 0), "the bytes of an older version");
-    assert_eq!(together(&[0, 1, 2]), (3, 1, 2, 0));
-    assert_eq!(together(&[2, 3]), (1, 0, 0, 0), "an error: in this version they are two pages");
-    assert_eq!(together(&[4, 5]), (1, 0, 0, 1));
-    assert_eq!(together(&[0, 4]), (1, 0, 0, 0));
+    assert_eq!(are_together(&[0, 1]), (1, 0, 1, 0), "the same bytes");
+    assert_eq!(are_together(&[1, 2]), (1, 0, 1, 0), "the bytes of an older version");
+    assert_eq!(are_together(&[0, 1, 2]), (3, 1, 2, 0));
+    assert_eq!(are_together(&[2, 3]), (1, 0, 0, 0), "an error: in this version they are two pages");
+    assert_eq!(are_together(&[4, 5]), (1, 0, 0, 1));
+    assert_eq!(are_together(&[0, 4]), (1, 0, 0, 0));
 }
 
 #[test]
@@ -149,8 +149,9 @@ fn pages_known_to_one_side_only_are_counted_without_pairs() {
     let clusters = perfect_clusters(&truth);
     pages.retain(|page| page.doc_id != 100);
     pages.push(TruthPageRow { doc_id: 900, url: "http://elsewhere/".into(), body: 0 });
-    let more = [clusters.clone(), vec![ClusterRow { cluster: clusters[1].cluster, doc_id: 900 }]].concat();
-    let report = evaluate(&pages, &more, &[], &[], &truth);
+    let clusters_with_unknown =
+        [clusters.clone(), vec![ClusterRow { cluster: clusters[1].cluster, doc_id: 900 }]].concat();
+    let report = evaluate(&pages, &clusters_with_unknown, &[], &[], &truth);
     assert_eq!((report.unknown(), report.missing, report.known), (1, 1, 58));
     assert_eq!(report.pairs, KnownPairCounts { predicted: 44, actual: 44, hits: 44, ..Default::default() });
 }
@@ -267,20 +268,26 @@ fn editions_that_no_link_joins_are_parts_and_pages_without_a_copy_count_apart() 
     let counts = |links: &[LinkRow], members: &[TruthMemberRow]| {
         evaluate(&pages(&truth), &[], members, links, &truth).collections
     };
-    let apart = counts(&links, &members);
-    assert_eq!((apart.copies_found, apart.copies_whole, apart.collections_a_copy().value()), (2, 0, Some(2.0)));
-    assert_eq!((apart.parts, apart.parts_whole, apart.collections_a_part().value()), (4, 4, Some(1.0)));
+    let separate_counts = counts(&links, &members);
     assert_eq!(
-        (apart.coverage(), apart.coverage_of_copied()),
+        (separate_counts.copies_found, separate_counts.copies_whole, separate_counts.collections_a_copy().value()),
+        (2, 0, Some(2.0))
+    );
+    assert_eq!(
+        (separate_counts.parts, separate_counts.parts_whole, separate_counts.collections_a_part().value()),
+        (4, 4, Some(1.0))
+    );
+    assert_eq!(
+        (separate_counts.coverage(), separate_counts.coverage_of_copied()),
         (Ratio { part: 40, whole: 41 }, Ratio { part: 40, whole: 40 })
     );
     // With a link between the languages, both copies would be split.
-    let joined = [&links[..], &[LinkRow { src: 109, dst: 110 }, LinkRow { src: 139, dst: 120 }]].concat();
-    let pieces = counts(&joined, &members);
+    let joined_links = [&links[..], &[LinkRow { src: 109, dst: 110 }, LinkRow { src: 139, dst: 120 }]].concat();
+    let pieces = counts(&joined_links, &members);
     assert_eq!((pieces.parts, pieces.parts_whole, pieces.collections_a_part().value()), (2, 0, Some(2.0)));
     // Links between hosts do not join copies, and nine pages are too few for a part.
-    let elsewhere = [row_of_links(0..9), vec![LinkRow { src: 108, dst: 129 }]].concat();
-    assert_eq!(counts(&elsewhere, &members).parts, 0);
+    let links_elsewhere = [row_of_links(0..9), vec![LinkRow { src: 108, dst: 129 }]].concat();
+    assert_eq!(counts(&links_elsewhere, &members).parts, 0);
 }
 
 /// Computes the definitions one by one, over all pairs of pages.
@@ -291,7 +298,7 @@ fn reference(
     links: &[LinkRow],
     truth: &[TruthRow],
 ) -> EvaluationReport {
-    let known: Vec<(u64, &TruthRow)> = truth
+    let known_rows: Vec<(u64, &TruthRow)> = truth
         .iter()
         .filter_map(|row| pages.iter().find(|page| page.url == row.url).map(|page| (page.doc_id, row)))
         .collect();
@@ -299,204 +306,216 @@ fn reference(
     let same_page =
         |a: &TruthRow, b: &TruthRow| is_target(a) && is_target(b) && a.target == b.target && a.page == b.page;
     let body = |doc: u64| pages.iter().find(|page| page.doc_id == doc).map_or(0, |page| page.body);
-    let of_one_source = |(a, a_row): (&u64, &TruthRow), (b, b_row): (&u64, &TruthRow)| match (
-        a_row.origin.as_str(),
-        b_row.origin.as_str(),
+    let is_same_source = |(a, row_a): (&u64, &TruthRow), (b, row_b): (&u64, &TruthRow)| match (
+        row_a.origin.as_str(),
+        row_b.origin.as_str(),
     ) {
         ("", "") => body(*a) != 0 && body(*a) == body(*b),
         (a, b) => a == b,
     };
     let cluster = |doc: u64| clusters.iter().find(|row| row.doc_id == doc).map(|row| row.cluster);
-    let together = |a: u64, b: u64| cluster(a).is_some() && cluster(a) == cluster(b);
+    let are_together = |a: u64, b: u64| cluster(a).is_some() && cluster(a) == cluster(b);
     let copy =
         |row: &TruthRow| (row.target.clone(), row.version.clone(), row.url.split('/').nth(2).unwrap().to_owned());
     type Copy = (String, String, String);
 
     // For each page, the pages made of the same bytes, including the page itself.
-    let stand_ins: BTreeMap<u64, Vec<&(u64, &TruthRow)>> = known
+    let stand_ins: BTreeMap<u64, Vec<&(u64, &TruthRow)>> = known_rows
         .iter()
-        .map(|a| (a.0, known.iter().filter(|x| x.0 == a.0 || of_one_source((&x.0, x.1), (&a.0, a.1))).collect()))
+        .map(|a| (a.0, known_rows.iter().filter(|x| x.0 == a.0 || is_same_source((&x.0, x.1), (&a.0, a.1))).collect()))
         .collect();
     let mut pairs = KnownPairCounts::default();
-    for (at, (a, a_row)) in known.iter().enumerate() {
-        for (b, b_row) in &known[at + 1..] {
-            pairs.predicted += u64::from(together(*a, *b));
-            pairs.actual += u64::from(same_page(a_row, b_row));
-            pairs.hits += u64::from(together(*a, *b) && same_page(a_row, b_row));
-            let alike = together(*a, *b)
+    for (number, (a, row_a)) in known_rows.iter().enumerate() {
+        for (b, row_b) in &known_rows[number + 1..] {
+            pairs.predicted += u64::from(are_together(*a, *b));
+            pairs.actual += u64::from(same_page(row_a, row_b));
+            pairs.hits += u64::from(are_together(*a, *b) && same_page(row_a, row_b));
+            let is_accidental = are_together(*a, *b)
                 && stand_ins[a].iter().any(|x| stand_ins[b].iter().any(|y| x.0 == y.0 || same_page(x.1, y.1)));
-            let undecided = together(*a, *b) && !same_page(a_row, b_row);
-            let may_be =
-                a_row.perhaps.split(' ').any(|word| !word.is_empty() && b_row.perhaps.split(' ').any(|x| x == word));
-            pairs.accidental += u64::from(undecided && alike);
-            pairs.open += u64::from(undecided && !alike && may_be);
+            let undecided = are_together(*a, *b) && !same_page(row_a, row_b);
+            let is_possible =
+                row_a.perhaps.split(' ').any(|word| !word.is_empty() && row_b.perhaps.split(' ').any(|x| x == word));
+            pairs.accidental += u64::from(undecided && is_accidental);
+            pairs.open += u64::from(undecided && !is_accidental && is_possible);
         }
     }
     let mut counts = ClusterCounts::default();
-    for name in known.iter().filter_map(|(doc, _)| cluster(*doc)).collect::<BTreeSet<_>>() {
-        let rows: Vec<_> = known.iter().filter(|(doc, _)| cluster(*doc) == Some(name)).collect();
+    for name in known_rows.iter().filter_map(|(doc, _)| cluster(*doc)).collect::<BTreeSet<_>>() {
+        let rows: Vec<_> = known_rows.iter().filter(|(doc, _)| cluster(*doc) == Some(name)).collect();
         counts.clusters += u64::from(rows.len() > 1);
         counts.pure += u64::from(rows.len() > 1 && rows.iter().all(|row| same_page(row.1, rows[0].1)));
     }
-    for (at, (_, row)) in known.iter().enumerate() {
-        let group: Vec<_> = known.iter().filter(|other| same_page(other.1, row)).collect();
-        if group.len() > 1 && group[0].0 == known[at].0 {
+    for (number, (_, row)) in known_rows.iter().enumerate() {
+        let group: Vec<_> = known_rows.iter().filter(|other| same_page(other.1, row)).collect();
+        if group.len() > 1 && group[0].0 == known_rows[number].0 {
             counts.groups += 1;
-            counts.whole += u64::from(group.iter().all(|other| together(other.0, group[0].0)));
+            counts.whole += u64::from(group.iter().all(|other| are_together(other.0, group[0].0)));
         }
     }
 
     let rows_of =
-        |doc: u64| known.iter().find(|known| known.0 == doc).map(|known| known.1).filter(|row| is_target(row));
+        |doc: u64| known_rows.iter().find(|known| known.0 == doc).map(|known| known.1).filter(|row| is_target(row));
     let mut collections: BTreeMap<(u64, u64), BTreeSet<u64>> = BTreeMap::new();
     for row in members {
         collections.entry((row.similar_cluster, row.collection)).or_default().insert(row.doc_id);
     }
     let all_copies: BTreeSet<Copy> =
-        known.iter().filter(|known| is_target(known.1)).map(|known| copy(known.1)).collect();
-    let share = |docs: &BTreeSet<u64>, of: &Copy| {
-        docs.iter().filter(|doc| rows_of(**doc).is_some_and(|row| copy(row) == *of)).count()
+        known_rows.iter().filter(|known| is_target(known.1)).map(|known| copy(known.1)).collect();
+    let share = |docs: &BTreeSet<u64>, wanted_copy: &Copy| {
+        docs.iter().filter(|doc| rows_of(**doc).is_some_and(|row| copy(row) == *wanted_copy)).count()
     };
-    let of = |docs: &BTreeSet<u64>| all_copies.iter().find(|copy| 10 * share(docs, copy) >= 9 * docs.len()).cloned();
+    let copy_held =
+        |docs: &BTreeSet<u64>| all_copies.iter().find(|copy| 10 * share(docs, copy) >= 9 * docs.len()).cloned();
     let siblings = |similar: u64| collections.iter().filter(move |(key, _)| key.0 == similar).map(|(_, docs)| docs);
-    let counted: Vec<(u64, &BTreeSet<u64>)> = collections
+    let compared_collections: Vec<(u64, &BTreeSet<u64>)> = collections
         .iter()
         .filter(|(key, docs)| docs.len() >= 10 && siblings(key.0).count() >= 2)
         .map(|(key, docs)| (key.0, docs))
         .collect();
-    let corresponding: Vec<(Copy, &BTreeSet<u64>)> = counted
+    let matching_copies: Vec<(Copy, &BTreeSet<u64>)> = compared_collections
         .iter()
-        .filter_map(|(similar, docs)| {
-            let own = of(docs)?;
-            let twin = siblings(*similar).any(|other| of(other).is_some_and(|other| other.0 == own.0 && other != own));
-            twin.then_some((own, *docs))
+        .filter_map(|(cluster, docs)| {
+            let own_copy = copy_held(docs)?;
+            let has_twin = siblings(*cluster)
+                .any(|other| copy_held(other).is_some_and(|other| other.0 == own_copy.0 && other != own_copy));
+            has_twin.then_some((own_copy, *docs))
         })
         .collect();
-    let found: BTreeSet<&Copy> = corresponding.iter().map(|(copy, _)| copy).collect();
-    let held = |docs: &BTreeSet<u64>| {
+    let copies_found: BTreeSet<&Copy> = matching_copies.iter().map(|(copy, _)| copy).collect();
+    let targets_held = |docs: &BTreeSet<u64>| {
         let targets: Vec<&String> = docs.iter().filter_map(|&doc| rows_of(doc)).map(|row| &row.target).collect();
         let main = |target: &&String| targets.iter().filter(|other| *other == target).count() * 10 >= targets.len() * 9;
         let main: BTreeSet<&String> = targets.iter().copied().filter(main).collect();
         if main.is_empty() { targets.into_iter().collect() } else { main }
     };
-    let similar: BTreeSet<u64> = counted.iter().map(|(similar, _)| *similar).collect();
-    let size = |of: &Copy| known.iter().filter(|known| is_target(known.1) && copy(known.1) == *of).count();
-    let whole = |of: &&Copy| counted.iter().any(|(_, docs)| 10 * share(docs, of) >= 8 * size(of));
-    let covered = |doc: u64| corresponding.iter().any(|(_, docs)| docs.contains(&doc));
-    let mixed = |similar: &&u64| {
-        let targets: BTreeSet<_> =
-            counted.iter().filter(|(of, _)| of == *similar).flat_map(|(_, docs)| held(docs)).collect();
+    let clusters: BTreeSet<u64> = compared_collections.iter().map(|(similar, _)| *similar).collect();
+    let size = |of: &Copy| known_rows.iter().filter(|known| is_target(known.1) && copy(known.1) == *of).count();
+    let is_whole = |of: &&Copy| compared_collections.iter().any(|(_, docs)| 10 * share(docs, of) >= 8 * size(of));
+    let is_covered = |doc: u64| matching_copies.iter().any(|(_, docs)| docs.contains(&doc));
+    let mixed = |cluster: &&u64| {
+        let targets: BTreeSet<_> = compared_collections
+            .iter()
+            .filter(|(of, _)| of == *cluster)
+            .flat_map(|(_, docs)| targets_held(docs))
+            .collect();
         targets.len() > 1
     };
 
-    let targets_of = || known.iter().filter(|known| is_target(known.1));
-    let copied = |row: &TruthRow| known.iter().filter(|other| same_page(other.1, row)).count() > 1;
+    let target_rows = || known_rows.iter().filter(|known| is_target(known.1));
+    let is_copied = |row: &TruthRow| known_rows.iter().filter(|other| same_page(other.1, row)).count() > 1;
     let mut parts: BTreeSet<BTreeSet<u64>> = BTreeSet::new();
-    for (doc, row) in targets_of() {
+    for (doc, row) in target_rows() {
         let in_copy = |doc: &u64| rows_of(*doc).is_some_and(|other| copy(other) == copy(row));
         let mut part = BTreeSet::from([*doc]);
         loop {
-            let ways = links.iter().flat_map(|link| [(link.src, link.dst), (link.dst, link.src)]);
-            let more: Vec<u64> = ways.filter(|way| part.contains(&way.0)).map(|way| way.1).filter(in_copy).collect();
-            let before = part.len();
-            part.extend(more);
-            if part.len() == before {
+            let directed_links = links.iter().flat_map(|link| [(link.src, link.dst), (link.dst, link.src)]);
+            let new_pages: Vec<u64> =
+                directed_links.filter(|way| part.contains(&way.0)).map(|way| way.1).filter(in_copy).collect();
+            let n_before = part.len();
+            part.extend(new_pages);
+            if part.len() == n_before {
                 break;
             }
         }
-        part.retain(|&doc| rows_of(doc).is_some_and(copied));
+        part.retain(|&doc| rows_of(doc).is_some_and(is_copied));
         if part.len() >= 10 {
             parts.insert(part);
         }
     }
     let copy_of_part = |part: &BTreeSet<u64>| copy(rows_of(*part.first().unwrap()).unwrap());
-    let whole_part =
-        |part: &&BTreeSet<u64>| counted.iter().any(|(_, docs)| 10 * docs.intersection(part).count() >= 8 * part.len());
+    let whole_part = |part: &&BTreeSet<u64>| {
+        compared_collections.iter().any(|(_, docs)| 10 * docs.intersection(part).count() >= 8 * part.len())
+    };
     let in_parts = |(copy, _): &&(Copy, &BTreeSet<u64>)| parts.iter().any(|part| copy_of_part(part) == *copy);
 
     let mut variants: BTreeMap<String, VariantCounts> = BTreeMap::new();
     let primary = |target: &str| {
-        let of_target = || known.iter().map(|known| known.1).filter(|row| is_target(row) && row.target == target);
+        let rows_of_target =
+            || known_rows.iter().map(|known| known.1).filter(|row| is_target(row) && row.target == target);
         // The variant of a copy is that of its first page.
-        let first_of = |of: &Copy| of_target().find(|row| copy(row) == *of).unwrap().variant == "primary";
-        of_target().map(copy).find(first_of).or_else(|| of_target().map(copy).next()).unwrap()
+        let is_first = |of: &Copy| rows_of_target().find(|row| copy(row) == *of).unwrap().variant == "primary";
+        rows_of_target().map(copy).find(is_first).or_else(|| rows_of_target().map(copy).next()).unwrap()
     };
-    for (doc, row) in known.iter().filter(|known| is_target(known.1)) {
+    for (doc, row) in known_rows.iter().filter(|known| is_target(known.1)) {
         let primary = primary(&row.target);
         if copy(row) == primary {
             continue;
         }
-        if let Some(other) = known.iter().find(|other| same_page(other.1, row) && copy(other.1) == primary) {
+        if let Some(primary_row) = known_rows.iter().find(|other| same_page(other.1, row) && copy(other.1) == primary) {
             let recall = &mut variants.entry(row.variant.clone()).or_default().recall;
             recall.whole += 1;
-            recall.part += u64::from(together(*doc, other.0));
+            recall.part += u64::from(are_together(*doc, primary_row.0));
         }
     }
-    for of in &all_copies {
-        let first = known.iter().find(|known| is_target(known.1) && copy(known.1) == *of).unwrap().1;
+    for copy_key in &all_copies {
+        let first = known_rows.iter().find(|known| is_target(known.1) && copy(known.1) == *copy_key).unwrap().1;
         let copies = &mut variants.entry(first.variant.clone()).or_default().copies;
         copies.whole += 1;
-        copies.part += u64::from(found.contains(of));
+        copies.part += u64::from(copies_found.contains(copy_key));
     }
 
     let is_real = |row: &TruthRow| ["real", "primary", "version"].contains(&row.variant.as_str());
-    let recall = |chosen: &dyn Fn(&TruthRow, &TruthRow) -> bool| {
+    let recall = |is_counted: &dyn Fn(&TruthRow, &TruthRow) -> bool| {
         let mut recall = Ratio::default();
-        for (at, (a, a_row)) in known.iter().enumerate() {
-            for (b, b_row) in known[at + 1..].iter().filter(|(_, row)| same_page(a_row, row) && chosen(a_row, row)) {
+        for (number, (a, row_a)) in known_rows.iter().enumerate() {
+            for (b, row_b) in
+                known_rows[number + 1..].iter().filter(|(_, row)| same_page(row_a, row) && is_counted(row_a, row))
+            {
                 recall.whole += 1;
-                recall.part += u64::from(together(*a, *b) && same_page(a_row, b_row));
+                recall.part += u64::from(are_together(*a, *b) && same_page(row_a, row_b));
             }
         }
         recall
     };
-    let targets = || known.iter().map(|known| known.1).filter(|row| is_target(row));
-    let mut recall_of = vec![("pairs of real versions".to_owned(), recall(&|a, b| is_real(a) && is_real(b)))];
+    let targets = || known_rows.iter().map(|known| known.1).filter(|row| is_target(row));
+    let mut recalls = vec![("pairs of real versions".to_owned(), recall(&|a, b| is_real(a) && is_real(b)))];
     if targets().any(|row| row.variant == "exact") {
         let with_exact = recall(&|a, b| a.variant == "exact" || b.variant == "exact");
-        recall_of.push(("pairs with exact pages".to_owned(), with_exact));
+        recalls.push(("pairs with exact pages".to_owned(), with_exact));
     }
     let mut copies_by_link = Vec::new();
     if targets().next().is_some() {
-        let linked = |row: &TruthRow| row.linked == Some(true);
-        recall_of.push(("pairs on linked hosts".to_owned(), recall(&|a, b| linked(a) && linked(b))));
-        let unlinked = recall(&|a, b| !linked(a) || !linked(b));
-        recall_of.push(("pairs with pages of unlinked hosts".to_owned(), unlinked));
+        let is_linked_row = |row: &TruthRow| row.linked == Some(true);
+        recalls.push(("pairs on linked hosts".to_owned(), recall(&|a, b| is_linked_row(a) && is_linked_row(b))));
+        let unlinked_recall = recall(&|a, b| !is_linked_row(a) || !is_linked_row(b));
+        recalls.push(("pairs with pages of unlinked hosts".to_owned(), unlinked_recall));
         for (hosts, host) in [("linked", "h1"), ("unlinked", "h0")] {
-            let on = |of: &&Copy| of.2 == host;
-            let part = found.iter().copied().filter(on).count() as u64;
-            copies_by_link.push((hosts, Ratio { part, whole: all_copies.iter().filter(on).count() as u64 }));
+            let is_on_host = |of: &&Copy| of.2 == host;
+            let part = copies_found.iter().copied().filter(is_on_host).count() as u64;
+            copies_by_link.push((hosts, Ratio { part, whole: all_copies.iter().filter(is_on_host).count() as u64 }));
         }
     }
 
     EvaluationReport {
-        recall_of,
+        recall_of: recalls,
         copies_by_link,
         pages: pages.len() as u64,
         truth: truth.len() as u64,
-        known: known.len() as u64,
-        missing: (truth.len() - known.len()) as u64,
+        known: known_rows.len() as u64,
+        missing: (truth.len() - known_rows.len()) as u64,
         repeated: 0,
         pairs,
         clusters: counts,
         collections: CollectionCounts {
-            collections: counted.len() as u64,
-            corresponding: corresponding.len() as u64,
-            targets_found: found.iter().map(|copy| &copy.0).collect::<BTreeSet<_>>().len() as u64,
+            collections: compared_collections.len() as u64,
+            corresponding: matching_copies.len() as u64,
+            targets_found: copies_found.iter().map(|copy| &copy.0).collect::<BTreeSet<_>>().len() as u64,
             targets: all_copies.iter().map(|copy| &copy.0).collect::<BTreeSet<_>>().len() as u64,
-            pages_covered: known.iter().filter(|known| is_target(known.1) && covered(known.0)).count() as u64,
-            pages: known.iter().filter(|known| is_target(known.1)).count() as u64,
-            copies_whole: all_copies.iter().filter(whole).count() as u64,
-            copies_found: found.len() as u64,
+            pages_covered: known_rows.iter().filter(|known| is_target(known.1) && is_covered(known.0)).count() as u64,
+            pages: known_rows.iter().filter(|known| is_target(known.1)).count() as u64,
+            copies_whole: all_copies.iter().filter(is_whole).count() as u64,
+            copies_found: copies_found.len() as u64,
             copies: all_copies.len() as u64,
-            pages_with_copy: targets_of().filter(|known| copied(known.1)).count() as u64,
-            pages_with_copy_covered: targets_of().filter(|known| copied(known.1) && covered(known.0)).count() as u64,
+            pages_with_copy: target_rows().filter(|known| is_copied(known.1)).count() as u64,
+            pages_with_copy_covered: target_rows().filter(|known| is_copied(known.1) && is_covered(known.0)).count()
+                as u64,
             parts: parts.len() as u64,
             parts_whole: parts.iter().filter(whole_part).count() as u64,
-            parts_of_copies_found: parts.iter().filter(|part| found.contains(&copy_of_part(part))).count() as u64,
-            corresponding_in_parts: corresponding.iter().filter(in_parts).count() as u64,
-            mixed: similar.iter().filter(mixed).count() as u64,
-            clusters: similar.len() as u64,
+            parts_of_copies_found: parts.iter().filter(|part| copies_found.contains(&copy_of_part(part))).count()
+                as u64,
+            corresponding_in_parts: matching_copies.iter().filter(in_parts).count() as u64,
+            mixed: clusters.iter().filter(mixed).count() as u64,
+            clusters: clusters.len() as u64,
         },
         variants,
     }

@@ -46,17 +46,17 @@ impl TruthRow {
 /// Returns [`webtwin_base::error::Error::Input`] with line and column if a column is missing or
 /// named twice, or if a line lacks it.
 pub fn read_truth(file: &str, text: &str) -> Result<Vec<TruthRow>> {
-    let row =
-        |[url, target, version, page, variant]: [&str; 5], [linked, origin, perhaps]: [Option<&str>; 3]| TruthRow {
-            url: url.into(),
-            target: target.into(),
-            version: version.into(),
-            page: page.into(),
-            variant: variant.into(),
-            linked: linked.map(|linked| linked != "0"),
-            origin: origin.unwrap_or_default().into(),
-            perhaps: perhaps.unwrap_or_default().into(),
-        };
+    let row = |[url, target, version, page, variant]: [&str; 5],
+               [is_linked, origin, possible_names]: [Option<&str>; 3]| TruthRow {
+        url: url.into(),
+        target: target.into(),
+        version: version.into(),
+        page: page.into(),
+        variant: variant.into(),
+        linked: is_linked.map(|linked| linked != "0"),
+        origin: origin.unwrap_or_default().into(),
+        perhaps: possible_names.unwrap_or_default().into(),
+    };
     let names = ["url", "target", "version", "page", "variant"];
     let rows =
         read_columns(file, text, names, &["version", "page", "origin", "perhaps"], ["linked", "origin", "perhaps"])?;
@@ -72,7 +72,7 @@ pub(super) struct CommonPages<'a> {
     pub(super) place: HashMap<DocId, usize>,
     pub(super) copies: Vec<TargetCopy<'a>>,
     pub(super) missing: u64,
-    pub(super) repeated: u64,
+    pub(super) n_repeated: u64,
 }
 
 /// A page that is in both run and truth.
@@ -81,8 +81,8 @@ pub(super) struct KnownPage<'a> {
     pub(super) doc_id: DocId,
     pub(super) body: FPrint,
     pub(super) origin: &'a str,
-    pub(super) perhaps: &'a str,
-    pub(super) linked: Option<bool>,
+    pub(super) possible_names: &'a str,
+    pub(super) is_linked: Option<bool>,
     pub(super) variant: &'a str,
     /// Target page; `None` for a page without a target.
     pub(super) target_page: Option<TargetPage>,
@@ -105,7 +105,7 @@ pub(super) struct TargetCopy<'a> {
     pub(super) variant: &'a str,
     pub(super) pages: u64,
     /// True if other hosts link to the host of the copy, by the row of its first page.
-    pub(super) linked: Option<bool>,
+    pub(super) is_linked: Option<bool>,
     /// True for the copy with which others of the target are compared.
     pub(super) is_primary: bool,
 }
@@ -120,17 +120,18 @@ impl TargetCopy<'_> {
 impl<'a> CommonPages<'a> {
     /// Joins the pages of a run with the truth by URL.
     pub(super) fn new(pages: &[TruthPageRow], truth: &'a [TruthRow]) -> CommonPages<'a> {
-        let of_url: HashMap<&str, &TruthPageRow> = pages.iter().map(|page| (page.url.as_str(), page)).collect();
-        let mut known = CommonPages { pages: vec![], place: HashMap::new(), copies: vec![], missing: 0, repeated: 0 };
-        let (mut seen, mut targets, mut names, mut copies) =
+        let pages_by_url: HashMap<&str, &TruthPageRow> = pages.iter().map(|page| (page.url.as_str(), page)).collect();
+        let mut common_pages =
+            CommonPages { pages: vec![], place: HashMap::new(), copies: vec![], missing: 0, n_repeated: 0 };
+        let (mut seen_urls, mut targets, mut names, mut copies) =
             (HashSet::new(), HashMap::new(), HashMap::new(), HashMap::new());
         for row in truth {
-            if !seen.insert(row.url.as_str()) {
-                known.repeated += 1;
+            if !seen_urls.insert(row.url.as_str()) {
+                common_pages.n_repeated += 1;
                 continue;
             }
-            let Some(&&TruthPageRow { doc_id, body, .. }) = of_url.get(row.url.as_str()) else {
-                known.missing += 1;
+            let Some(&&TruthPageRow { doc_id, body, .. }) = pages_by_url.get(row.url.as_str()) else {
+                common_pages.missing += 1;
                 continue;
             };
             let variant = row.variant.as_str();
@@ -138,30 +139,44 @@ impl<'a> CommonPages<'a> {
                 let target = number(&mut targets, row.target.as_str());
                 let name = number(&mut names, (target, row.page.as_str()));
                 let copy = number(&mut copies, (target, row.version.as_str(), host(&row.url)));
-                if copy as usize == known.copies.len() {
-                    known.copies.push(TargetCopy { target, variant, pages: 0, linked: row.linked, is_primary: false });
+                if copy as usize == common_pages.copies.len() {
+                    common_pages.copies.push(TargetCopy {
+                        target,
+                        variant,
+                        pages: 0,
+                        is_linked: row.linked,
+                        is_primary: false,
+                    });
                 }
-                known.copies[copy as usize].pages += 1;
+                common_pages.copies[copy as usize].pages += 1;
                 TargetPage { name, copy }
             });
-            known.place.insert(doc_id, known.pages.len());
-            let (origin, perhaps) = (row.origin.as_str(), row.perhaps.as_str());
-            known.pages.push(KnownPage { doc_id, body, origin, perhaps, linked: row.linked, variant, target_page });
+            common_pages.place.insert(doc_id, common_pages.pages.len());
+            let (origin, possible_names) = (row.origin.as_str(), row.perhaps.as_str());
+            common_pages.pages.push(KnownPage {
+                doc_id,
+                body,
+                origin,
+                possible_names,
+                is_linked: row.linked,
+                variant,
+                target_page,
+            });
         }
-        known.choose_primaries(targets.len());
-        known
+        common_pages.choose_primaries(targets.len());
+        common_pages
     }
 
     fn choose_primaries(&mut self, targets: usize) {
-        let mut chosen: Vec<Option<usize>> = vec![None; targets];
-        for (at, copy) in self.copies.iter().enumerate() {
-            let chosen = &mut chosen[copy.target as usize];
-            if chosen.is_none_or(|best| copy.variant == "primary" && self.copies[best].variant != "primary") {
-                *chosen = Some(at);
+        let mut primaries: Vec<Option<usize>> = vec![None; targets];
+        for (copy_number, copy) in self.copies.iter().enumerate() {
+            let primary = &mut primaries[copy.target as usize];
+            if primary.is_none_or(|best| copy.variant == "primary" && self.copies[best].variant != "primary") {
+                *primary = Some(copy_number);
             }
         }
-        for at in chosen.into_iter().flatten() {
-            self.copies[at].is_primary = true;
+        for copy_number in primaries.into_iter().flatten() {
+            self.copies[copy_number].is_primary = true;
         }
     }
 
@@ -191,8 +206,8 @@ mod tests {
             read_truth("t.tsv", "linked\tpage\turl\tvariant\tversion\ttarget\n1\t\thttp://a/\thub\t\tx\textra\r\n\n")
                 .unwrap();
         let [url, target, variant] = ["http://a/", "x", "hub"].map(str::to_owned);
-        let linked = Some(true);
-        assert_eq!(rows, [TruthRow { url, target, variant, linked, ..Default::default() }]);
+        let is_linked = Some(true);
+        assert_eq!(rows, [TruthRow { url, target, variant, linked: is_linked, ..Default::default() }]);
         let [row] =
             &read_truth("t.tsv", "url\ttarget\tversion\tpage\tvariant\torigin\tperhaps\nu\tt\t\t\treal\t\tx y\n")
                 .unwrap()[..]
@@ -241,7 +256,10 @@ mod tests {
         ];
         let pages: Vec<TruthPageRow> =
             (0..).zip(&truth).map(|(doc_id, row)| TruthPageRow { doc_id, url: row.url.clone(), body: 0 }).collect();
-        let known = CommonPages::new(&pages, &truth);
-        assert_eq!(known.copies.iter().map(|copy| copy.is_primary).collect::<Vec<_>>(), [false, true, true, false]);
+        let common_pages = CommonPages::new(&pages, &truth);
+        assert_eq!(
+            common_pages.copies.iter().map(|copy| copy.is_primary).collect::<Vec<_>>(),
+            [false, true, true, false]
+        );
     }
 }

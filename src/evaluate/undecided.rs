@@ -41,9 +41,9 @@ pub(super) enum NonCopyVerdict {
 #[derive(Debug)]
 struct Kind<'a> {
     /// Properties that make pairs accidental, ascending.
-    same: Vec<Common<'a>>,
+    common_names: Vec<Common<'a>>,
     /// Words that make pairs open, ascending.
-    perhaps: Vec<&'a str>,
+    possible_names: Vec<&'a str>,
 }
 
 /// Classes of the known pages.
@@ -51,7 +51,7 @@ struct Kind<'a> {
 pub(super) struct PageKinds<'a> {
     kinds: Vec<Kind<'a>>,
     /// Index in `kinds` by index of the page.
-    of_page: Vec<usize>,
+    kind_of_page: Vec<usize>,
 }
 
 impl<'a> PageKinds<'a> {
@@ -68,34 +68,35 @@ impl<'a> PageKinds<'a> {
                 names.entry(source).or_default().extend(page.target_page.map(|of| of.name));
             }
         }
-        let mut found = PageKinds { kinds: Vec::new(), of_page: Vec::new() };
+        let mut page_kinds = PageKinds { kinds: Vec::new(), kind_of_page: Vec::new() };
         let mut numbers = HashMap::new();
         for page in pages {
             let source = source(page);
-            let own = page.target_page.map(|of| of.name);
+            let own_name = page.target_page.map(|of| of.name);
             // Pages of one source have the same set of names, which includes their own.
-            let key = (source, page.perhaps, if source.is_none() { own } else { None });
+            let key = (source, page.possible_names, if source.is_none() { own_name } else { None });
             let kind = *numbers.entry(key).or_insert_with(|| {
-                let of_source = source.iter().flat_map(|source| &names[source]).copied().chain(own);
-                let mut same: Vec<Common<'_>> = source.into_iter().chain(of_source.map(Common::Name)).collect();
-                same.sort_unstable();
-                same.dedup();
-                let mut perhaps: Vec<&str> = page.perhaps.split_ascii_whitespace().collect();
-                perhaps.sort_unstable();
-                found.kinds.push(Kind { same, perhaps });
-                found.kinds.len() - 1
+                let source_names = source.iter().flat_map(|source| &names[source]).copied().chain(own_name);
+                let mut common_names: Vec<Common<'_>> =
+                    source.into_iter().chain(source_names.map(Common::Name)).collect();
+                common_names.sort_unstable();
+                common_names.dedup();
+                let mut possible_names: Vec<&str> = page.possible_names.split_ascii_whitespace().collect();
+                possible_names.sort_unstable();
+                page_kinds.kinds.push(Kind { common_names, possible_names });
+                page_kinds.kinds.len() - 1
             });
-            found.of_page.push(kind);
+            page_kinds.kind_of_page.push(kind);
         }
-        found
+        page_kinds
     }
 
     /// Returns the status of two pages that are not copies by name, given by their indices.
     pub(super) fn verdict(&self, a: usize, b: usize) -> NonCopyVerdict {
-        let [a, b] = [a, b].map(|page| &self.kinds[self.of_page[page]]);
-        if a.same.iter().any(|common| b.same.binary_search(common).is_ok()) {
+        let [a, b] = [a, b].map(|page| &self.kinds[self.kind_of_page[page]]);
+        if a.common_names.iter().any(|common| b.common_names.binary_search(common).is_ok()) {
             NonCopyVerdict::Accidental
-        } else if a.perhaps.iter().any(|word| b.perhaps.binary_search(word).is_ok()) {
+        } else if a.possible_names.iter().any(|word| b.possible_names.binary_search(word).is_ok()) {
             NonCopyVerdict::Open
         } else {
             NonCopyVerdict::Different
@@ -109,32 +110,36 @@ impl<'a> PageKinds<'a> {
     /// Proportional to the pairs of classes with a common property, not to the pairs of pages.
     pub(super) fn count(&self, pages: impl Iterator<Item = usize>) -> (u64, u64) {
         let mut sizes: BTreeMap<usize, u64> = BTreeMap::new();
-        pages.for_each(|page| *sizes.entry(self.of_page[page]).or_default() += 1);
-        let alone = |kind: usize| {
-            let Kind { same, perhaps } = &self.kinds[kind];
-            (same.is_empty(), perhaps.is_empty())
+        pages.for_each(|page| *sizes.entry(self.kind_of_page[page]).or_default() += 1);
+        let has_no_pair = |kind: usize| {
+            let Kind { common_names: names, possible_names } = &self.kinds[kind];
+            (names.is_empty(), possible_names.is_empty())
         };
-        let within = |kinds: &mut dyn Iterator<Item = (&usize, &u64)>| kinds.map(|(_, n)| n * (n - 1) / 2).sum::<u64>();
-        let between = |pairs: &BTreeSet<(usize, usize)>| pairs.iter().map(|(a, b)| sizes[a] * sizes[b]).sum::<u64>();
-        let same = in_common(sizes.keys().map(|&kind| (kind, &self.kinds[kind].same[..])));
-        let mut perhaps = in_common(sizes.keys().map(|&kind| (kind, &self.kinds[kind].perhaps[..])));
-        perhaps.retain(|pair| !same.contains(pair));
-        let accidental = within(&mut sizes.iter().filter(|(kind, _)| !alone(**kind).0)) + between(&same);
-        let open = within(&mut sizes.iter().filter(|(kind, _)| alone(**kind) == (true, false))) + between(&perhaps);
-        (accidental, open)
+        let pairs_within =
+            |kinds: &mut dyn Iterator<Item = (&usize, &u64)>| kinds.map(|(_, n)| n * (n - 1) / 2).sum::<u64>();
+        let pairs_between =
+            |pairs: &BTreeSet<(usize, usize)>| pairs.iter().map(|(a, b)| sizes[a] * sizes[b]).sum::<u64>();
+        let same_pairs = common_pairs(sizes.keys().map(|&kind| (kind, &self.kinds[kind].common_names[..])));
+        let mut possible_pairs = common_pairs(sizes.keys().map(|&kind| (kind, &self.kinds[kind].possible_names[..])));
+        possible_pairs.retain(|pair| !same_pairs.contains(pair));
+        let n_accidental =
+            pairs_within(&mut sizes.iter().filter(|(kind, _)| !has_no_pair(**kind).0)) + pairs_between(&same_pairs);
+        let open = pairs_within(&mut sizes.iter().filter(|(kind, _)| has_no_pair(**kind) == (true, false)))
+            + pairs_between(&possible_pairs);
+        (n_accidental, open)
     }
 }
 
 /// Returns the pairs of different classes with a common property.
-fn in_common<'k, T: Ord + 'k>(kinds: impl Iterator<Item = (usize, &'k [T])>) -> BTreeSet<(usize, usize)> {
-    let mut with: BTreeMap<&T, Vec<usize>> = BTreeMap::new();
+fn common_pairs<'k, T: Ord + 'k>(kinds: impl Iterator<Item = (usize, &'k [T])>) -> BTreeSet<(usize, usize)> {
+    let mut kinds_by_value: BTreeMap<&T, Vec<usize>> = BTreeMap::new();
     for (kind, commons) in kinds {
-        commons.iter().for_each(|common| with.entry(common).or_default().push(kind));
+        commons.iter().for_each(|common| kinds_by_value.entry(common).or_default().push(kind));
     }
     let mut pairs = BTreeSet::new();
-    for kinds in with.values() {
-        for (at, &a) in kinds.iter().enumerate() {
-            pairs.extend(kinds[at + 1..].iter().filter(|&&b| b != a).map(|&b| (a.min(b), a.max(b))));
+    for kinds in kinds_by_value.values() {
+        for (number, &a) in kinds.iter().enumerate() {
+            pairs.extend(kinds[number + 1..].iter().filter(|&&b| b != a).map(|&b| (a.min(b), a.max(b))));
         }
     }
     pairs

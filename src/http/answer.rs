@@ -33,15 +33,15 @@ pub fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Problem> {
     read.map(|query| query.0).map_err(|cause| Problem::new(StatusCode::BAD_REQUEST, "bad_query", cause.body_text()))
 }
 
-/// Reads a body of at most `most` bytes.
+/// Reads a body of at most `limit` bytes.
 ///
 /// # Errors
 /// Returns a problem if the body is longer, or is incomplete.
-pub async fn bytes_of(body: Body, most: usize) -> Result<Bytes, Problem> {
+pub async fn bytes_of(body: Body, limit: usize) -> Result<Bytes, Problem> {
     use std::error::Error;
-    to_bytes(body, most).await.map_err(|cause| {
+    to_bytes(body, limit).await.map_err(|cause| {
         let is_long = cause.source().is_some_and(|source| source.to_string().contains("length limit"));
-        if is_long { Problem::too_large(most) } else { Problem::ended_early() }
+        if is_long { Problem::too_large(limit) } else { Problem::ended_early() }
     })
 }
 

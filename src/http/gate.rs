@@ -18,9 +18,9 @@ use crate::problem::Problem;
 
 /// Returns the names by which the server may be addressed: the given ones and the address itself,
 /// with and without the port.
-pub(crate) fn names(address: SocketAddr, given: &[String]) -> Vec<String> {
+pub(crate) fn names(address: SocketAddr, names_given: &[String]) -> Vec<String> {
     let (ip, port) = (address.ip(), address.port());
-    let mut hosts: Vec<String> = given.iter().map(|name| name.to_ascii_lowercase()).collect();
+    let mut hosts: Vec<String> = names_given.iter().map(|name| name.to_ascii_lowercase()).collect();
     hosts.push(if ip.is_ipv6() { format!("[{ip}]") } else { ip.to_string() });
     if ip.is_loopback() {
         hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(String::from));
@@ -37,7 +37,7 @@ pub(crate) async fn answer(
     router: axum::Router,
     mut request: Request<Body>,
 ) -> Response<Body> {
-    let began = Instant::now();
+    let start = Instant::now();
     let route = front.metrics.route_of(request.uri().path());
     let _in_flight = Counted::new(front);
     let mut response = match refused(front, place, &request) {
@@ -53,7 +53,7 @@ pub(crate) async fn answer(
     }
     headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
     headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
-    front.metrics.answered(route, response.status(), began.elapsed());
+    front.metrics.answered(route, response.status(), start.elapsed());
     response
 }
 
@@ -61,7 +61,7 @@ async fn routed(front: &Front, mut router: axum::Router, request: Request<Body>)
     // The router never fails: its error type is `Infallible`.
     match timeout(front.settings.limits.request, router.call(request)).await {
         Ok(Ok(response)) => response,
-        Ok(Err(never)) => match never {},
+        Ok(Err(impossible)) => match impossible {},
         Err(_) => Problem::new(
             StatusCode::REQUEST_TIMEOUT,
             "timeout",
@@ -119,9 +119,10 @@ fn wrong_host(front: &Front, request: &Request<Body>) -> Option<Problem> {
 }
 
 fn has_key(front: &Front, request: &Request<Body>) -> bool {
-    let given = request.headers().get(AUTHORIZATION).map(|value| value.as_bytes());
-    let key =
-        given.and_then(|given| given.split_at_checked(7)).filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"Bearer "));
+    let key_given = request.headers().get(AUTHORIZATION).map(|value| value.as_bytes());
+    let key = key_given
+        .and_then(|given| given.split_at_checked(7))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"Bearer "));
     key.is_some_and(|(_, key)| front.keys.name(key.trim_ascii()).is_some())
 }
 

@@ -226,13 +226,13 @@ impl Front {
             .try_acquire()
             .map_err(|_| Problem::busy("the server has reached its limit of simultaneous comparisons"))?
             .forget();
-        let done = tokio::task::spawn_blocking(move || {
-            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        let result = tokio::task::spawn_blocking(move || {
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
             front.heavy.add_permits(1);
-            done
+            result
         });
-        match done.await {
-            Ok(Ok(done)) => done,
+        match result.await {
+            Ok(Ok(result)) => result,
             Ok(Err(_)) | Err(_) => Err(Problem::broken()),
         }
     }

@@ -29,20 +29,20 @@ pub(crate) async fn accept(listener: TcpListener, front: Arc<Front>, router: axu
     let failed = |cause| Error::storage("connections", cause);
     let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
     loop {
-        let accepted = tokio::select! {
+        let stream = tokio::select! {
             () = front.stopped() => break,
             accepted = listener.accept() => accepted,
         };
-        match accepted {
-            Ok((stream, from)) => {
+        match stream {
+            Ok((stream, peer)) => {
                 let place = loop {
-                    if let Some(place) = front.places.take(from.ip()) {
+                    if let Some(place) = front.places.take(peer.ip()) {
                         break place;
                     }
                     // All places are held by requests in progress. New connections wait in the
                     // queue of the system.
                     tokio::select! {
-                        () = front.stopped() => return ended(&front).await,
+                        () = front.stopped() => return wait_for_end(&front).await,
                         () = front.places.freed() => {}
                     }
                 };
@@ -57,12 +57,12 @@ pub(crate) async fn accept(listener: TcpListener, front: Arc<Front>, router: axu
             }
         }
     }
-    ended(&front).await
+    wait_for_end(&front).await
 }
 
 /// Waits for the connections, which stop together with the service. Waits at most for the time
 /// limit of a request.
-async fn ended(front: &Front) -> Result<()> {
+async fn wait_for_end(front: &Front) -> Result<()> {
     let _ = timeout(front.settings.limits.request, front.places.all_free()).await;
     Ok(())
 }
@@ -72,10 +72,10 @@ async fn ended(front: &Front) -> Result<()> {
 async fn connection(stream: TcpStream, place: Arc<ConnectionSlot>, front: Arc<Front>, router: axum::Router) {
     let limits = front.settings.limits;
     let _ = stream.set_nodelay(true);
-    let of_service = Arc::clone(&place);
-    let of_requests = Arc::clone(&front);
+    let service_place = Arc::clone(&place);
+    let request_front = Arc::clone(&front);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let (front, router, place) = (Arc::clone(&of_requests), router.clone(), Arc::clone(&of_service));
+        let (front, router, place) = (Arc::clone(&request_front), router.clone(), Arc::clone(&service_place));
         async move {
             place.waits_for(ConnectionPhase::Answer);
             let request = request.map(|incoming| Body::new(Coming { incoming, place: Arc::clone(&place) }));
@@ -109,9 +109,9 @@ struct Heard {
 
 impl AsyncRead for Heard {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
+        let length_before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if buffer.filled().len() > before {
+        if buffer.filled().len() > length_before {
             self.place.hears();
         }
         read

@@ -42,34 +42,34 @@ impl ConnectionMetrics {
 
     /// Returns the index of the route of a path.
     pub(crate) fn route_of(&self, path: &str) -> usize {
-        let below = |route: &str| route.len() > 1 && route.ends_with('/') && path.starts_with(route);
+        let is_below = |route: &str| route.len() > 1 && route.ends_with('/') && path.starts_with(route);
         let exact = self.routes.iter().position(|(route, _)| *route == path);
-        exact.or_else(|| self.routes.iter().position(|(route, _)| below(route))).unwrap_or(self.routes.len() - 1)
+        exact.or_else(|| self.routes.iter().position(|(route, _)| is_below(route))).unwrap_or(self.routes.len() - 1)
     }
 
     /// Counts a request with the status and the duration of its response.
-    pub(crate) fn answered(&self, route: usize, status: StatusCode, took: Duration) {
-        let of = &self.routes[route].1;
+    pub(crate) fn answered(&self, route: usize, status: StatusCode, duration: Duration) {
+        let route_counts = &self.routes[route].1;
         let code = CODES.iter().position(|code| *code == status.as_u16()).unwrap_or(CODES.len() - 1);
-        let micros = took.as_micros() as u64;
-        of.codes[code].fetch_add(1, Ordering::Relaxed);
-        of.micros.fetch_add(micros, Ordering::Relaxed);
+        let micros = duration.as_micros() as u64;
+        route_counts.codes[code].fetch_add(1, Ordering::Relaxed);
+        route_counts.micros.fetch_add(micros, Ordering::Relaxed);
         if let Some(bucket) = BOUNDS.iter().position(|bound| micros <= *bound) {
-            of.buckets[bucket].fetch_add(1, Ordering::Relaxed);
+            route_counts.buckets[bucket].fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Formats all metrics.
     pub(crate) fn text(&self, places: &ConnectionSlots) -> String {
-        let mut out = String::new();
-        let mut line = |args: std::fmt::Arguments<'_>| writeln!(out, "{args}").expect("writing to a string");
+        let mut text = String::new();
+        let mut line = |args: std::fmt::Arguments<'_>| writeln!(text, "{args}").expect("writing to a string");
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         line(format_args!(
             "# HELP webtwin_requests_total Requests answered, by route and status code.\n\
              # TYPE webtwin_requests_total counter"
         ));
-        for (route, of) in &self.routes {
-            for (code, count) in CODES.iter().zip(&of.codes).filter(|one| read(one.1) > 0) {
+        for (route, route_counts) in &self.routes {
+            for (code, count) in CODES.iter().zip(&route_counts.codes).filter(|one| read(one.1) > 0) {
                 line(format_args!("webtwin_requests_total{{route=\"{route}\",code=\"{code}\"}} {}", read(count)));
             }
         }
@@ -77,41 +77,44 @@ impl ConnectionMetrics {
             "# HELP webtwin_request_seconds Seconds from the head of a request to its answer.\n\
              # TYPE webtwin_request_seconds histogram"
         ));
-        for (route, of) in &self.routes {
-            let all: u64 = of.codes.iter().map(read).sum();
-            if all == 0 {
+        for (route, route_counts) in &self.routes {
+            let total: u64 = route_counts.codes.iter().map(read).sum();
+            if total == 0 {
                 continue;
             }
             // Buckets of Prometheus are cumulative, but each counter only has its own interval.
-            let mut below = 0;
-            for (bound, count) in BOUNDS.iter().zip(&of.buckets) {
-                below += read(count);
+            let mut cumulative = 0;
+            for (bound, count) in BOUNDS.iter().zip(&route_counts.buckets) {
+                cumulative += read(count);
                 let seconds = *bound as f64 / 1e6;
-                line(format_args!("webtwin_request_seconds_bucket{{route=\"{route}\",le=\"{seconds}\"}} {below}"));
+                line(format_args!("webtwin_request_seconds_bucket{{route=\"{route}\",le=\"{seconds}\"}} {cumulative}"));
             }
-            line(format_args!("webtwin_request_seconds_bucket{{route=\"{route}\",le=\"+Inf\"}} {all}"));
-            line(format_args!("webtwin_request_seconds_sum{{route=\"{route}\"}} {}", read(&of.micros) as f64 / 1e6));
-            line(format_args!("webtwin_request_seconds_count{{route=\"{route}\"}} {all}"));
+            line(format_args!("webtwin_request_seconds_bucket{{route=\"{route}\",le=\"+Inf\"}} {total}"));
+            line(format_args!(
+                "webtwin_request_seconds_sum{{route=\"{route}\"}} {}",
+                read(&route_counts.micros) as f64 / 1e6
+            ));
+            line(format_args!("webtwin_request_seconds_count{{route=\"{route}\"}} {total}"));
         }
-        let (connections, displaced) = places.counts();
+        let (connections, n_displaced) = places.counts();
         line(format_args!(
             "# HELP webtwin_connections_displaced_total Connections closed in favour of others.\n\
-             # TYPE webtwin_connections_displaced_total counter\nwebtwin_connections_displaced_total {displaced}"
+             # TYPE webtwin_connections_displaced_total counter\nwebtwin_connections_displaced_total {n_displaced}"
         ));
         for (name, help, value) in [
             ("webtwin_connections", "Open connections.", connections as u64),
             ("webtwin_requests_in_flight", "Requests in progress.", self.in_flight.load(Ordering::Relaxed) as u64),
             ("process_resident_memory_bytes", "Resident memory in bytes, including mapped pages.", resident_bytes()),
         ] {
-            gauge(&mut out, name, help, value);
+            gauge(&mut text, name, help, value);
         }
-        out
+        text
     }
 }
 
 /// Writes a gauge.
-pub fn gauge(out: &mut String, name: &str, help: &str, value: u64) {
-    writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}").expect("writing to a string");
+pub fn gauge(text: &mut String, name: &str, help: &str, value: u64) {
+    writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}").expect("writing to a string");
 }
 
 /// Returns the resident memory of this process in bytes; 0 if the system does not report it.
@@ -128,7 +131,7 @@ mod tests {
     #[test]
     fn paths_belong_to_one_route() {
         let metrics = ConnectionMetrics::new(&["/v1/near", "/v1/near/", "/", "/set/"]);
-        let of = |path: &str| metrics.routes[metrics.route_of(path)].0;
+        let route_name = |path: &str| metrics.routes[metrics.route_of(path)].0;
         for (path, route) in [
             ("/", "/"),
             ("/v1/near/00", "/v1/near/"),
@@ -137,7 +140,7 @@ mod tests {
             ("/x", "other"),
             ("/set/1", "/set/"),
         ] {
-            assert_eq!(of(path), route);
+            assert_eq!(route_name(path), route);
         }
     }
 }

@@ -44,7 +44,7 @@ pub enum ConnectionPhase {
 struct Connection {
     network: u64,
     phase: ConnectionPhase,
-    since: Instant,
+    phase_start: Instant,
     is_let_in: bool,
     changed: Arc<Notify>,
 }
@@ -53,37 +53,41 @@ struct Connection {
 struct Table {
     next: u64,
     connections: HashMap<u64, Connection>,
-    of_network: HashMap<u64, usize>,
+    network_counts: HashMap<u64, usize>,
     /// Number of connections whose requests are in progress.
-    answering: usize,
+    n_answering: usize,
     /// Number of connections that have been displaced.
-    displaced: u64,
+    n_displaced: u64,
 }
 
 impl Table {
     fn remove(&mut self, number: u64) -> Option<Connection> {
         let connection = self.connections.remove(&number)?;
-        let count = self.of_network.get_mut(&connection.network).expect("a connection is counted");
+        let count = self.network_counts.get_mut(&connection.network).expect("a connection is counted");
         *count -= 1;
         if *count == 0 {
-            self.of_network.remove(&connection.network);
+            self.network_counts.remove(&connection.network);
         }
-        self.answering -= usize::from(connection.phase == ConnectionPhase::Answer);
+        self.n_answering -= usize::from(connection.phase == ConnectionPhase::Answer);
         Some(connection)
     }
 
-    /// Displaces a waiting connection for which `may_be` is true. Returns false if there is none.
-    fn displace(&mut self, may_be: impl Fn(&Connection) -> bool, strangers_first: bool) -> bool {
+    /// Displaces a waiting connection for which `is_candidate` is true. Returns false if there is
+    /// none.
+    fn displace(&mut self, is_candidate: impl Fn(&Connection) -> bool, strangers_first: bool) -> bool {
         let rank = |connection: &Connection| {
             let is_first = connection.is_let_in != strangers_first;
-            (is_first, self.of_network[&connection.network], Reverse(connection.since))
+            (is_first, self.network_counts[&connection.network], Reverse(connection.phase_start))
         };
-        let waiting = self.connections.iter().filter(|(_, one)| one.phase != ConnectionPhase::Answer && may_be(one));
-        let Some(number) = waiting.max_by_key(|(_, one)| rank(one)).map(|(number, _)| *number) else { return false };
+        let waiting_connections =
+            self.connections.iter().filter(|(_, one)| one.phase != ConnectionPhase::Answer && is_candidate(one));
+        let Some(number) = waiting_connections.max_by_key(|(_, one)| rank(one)).map(|(number, _)| *number) else {
+            return false;
+        };
         if let Some(connection) = self.remove(number) {
             connection.changed.notify_one();
         }
-        self.displaced += 1;
+        self.n_displaced += 1;
         true
     }
 }
@@ -108,23 +112,24 @@ impl ConnectionSlots {
 
     /// Returns a place for a connection from an address, or `None` if all places are held by
     /// requests in progress.
-    pub(crate) fn take(self: &Arc<Self>, from: IpAddr) -> Option<Arc<ConnectionSlot>> {
+    pub(crate) fn take(self: &Arc<Self>, address: IpAddr) -> Option<Arc<ConnectionSlot>> {
         let mut table = self.lock();
         if table.connections.len() >= self.limits.connections {
-            let strangers = table.connections.values().filter(|one| !one.is_let_in).count();
-            let strangers_first = strangers * STRANGER_DIVISOR >= self.limits.connections;
+            let n_strangers = table.connections.values().filter(|one| !one.is_let_in).count();
+            let strangers_first = n_strangers * STRANGER_DIVISOR >= self.limits.connections;
             if !table.displace(|_| true, strangers_first) {
                 return None;
             }
         }
-        let (network, changed) = (network_of(from), Arc::new(Notify::new()));
+        let (network, change) = (network_of(address), Arc::new(Notify::new()));
         let number = table.next;
         table.next += 1;
-        *table.of_network.entry(network).or_default() += 1;
-        let (phase, since) = (ConnectionPhase::Head, Instant::now());
-        let connection = Connection { network, phase, since, is_let_in: false, changed: Arc::clone(&changed) };
+        *table.network_counts.entry(network).or_default() += 1;
+        let (phase, start) = (ConnectionPhase::Head, Instant::now());
+        let connection =
+            Connection { network, phase, phase_start: start, is_let_in: false, changed: Arc::clone(&change) };
         table.connections.insert(number, connection);
-        Some(Arc::new(ConnectionSlot { places: Arc::clone(self), number, changed }))
+        Some(Arc::new(ConnectionSlot { places: Arc::clone(self), number, changed: change }))
     }
 
     /// Waits until a place may be free or may be taken from a waiting connection.
@@ -141,14 +146,14 @@ impl ConnectionSlots {
 
     /// Returns the number of requests in progress.
     pub(crate) fn answering(&self) -> usize {
-        self.lock().answering
+        self.lock().n_answering
     }
 
     /// Returns the number of connections, and the number that have been displaced since the server
     /// started.
     pub(crate) fn counts(&self) -> (usize, u64) {
         let table = self.lock();
-        (table.connections.len(), table.displaced)
+        (table.connections.len(), table.n_displaced)
     }
 }
 
@@ -174,13 +179,13 @@ impl ConnectionSlot {
     pub fn waits_for(&self, phase: ConnectionPhase) {
         let mut table = self.places.lock();
         let Some(connection) = table.connections.get_mut(&self.number) else { return };
-        let was = std::mem::replace(&mut connection.phase, phase);
-        if was == phase {
+        let previous = std::mem::replace(&mut connection.phase, phase);
+        if previous == phase {
             return;
         }
-        connection.since = Instant::now();
-        table.answering += usize::from(phase == ConnectionPhase::Answer);
-        table.answering -= usize::from(was == ConnectionPhase::Answer);
+        connection.phase_start = Instant::now();
+        table.n_answering += usize::from(phase == ConnectionPhase::Answer);
+        table.n_answering -= usize::from(previous == ConnectionPhase::Answer);
         match phase {
             ConnectionPhase::Body => {
                 // Each body takes memory, so their number is limited like that of requests.
@@ -194,16 +199,16 @@ impl ConnectionSlot {
             ConnectionPhase::Answer => {}
         }
         drop(table);
-        if was == ConnectionPhase::Answer {
+        if previous == ConnectionPhase::Answer {
             self.places.freed.notify_one();
         }
     }
 
     /// Records that the first bytes of another request have arrived.
     pub(crate) fn hears(&self) {
-        let is_idle =
+        let has_been_idle =
             self.places.lock().connections.get(&self.number).is_some_and(|one| one.phase == ConnectionPhase::Idle);
-        if is_idle {
+        if has_been_idle {
             self.waits_for(ConnectionPhase::Head);
         }
     }
@@ -221,7 +226,7 @@ impl ConnectionSlot {
         let (table, limits) = (self.places.lock(), &self.places.limits);
         let connection = table.connections.get(&self.number)?;
         Some(
-            connection.since
+            connection.phase_start
                 + match connection.phase {
                     ConnectionPhase::Head => limits.head_time,
                     ConnectionPhase::Idle => limits.idle,
@@ -275,13 +280,19 @@ mod tests {
     fn oldest_waiting_connection_of_the_largest_network_is_displaced() {
         let places = places(4);
         let take = |last| places.take(address(last)).unwrap();
-        let [alone, first, second, third] = [1, 2, 2, 2].map(take);
+        let [single_place, first, second, third_place] = [1, 2, 2, 2].map(take);
         let next = take(2);
-        assert!(has_place(&alone) && !has_place(&first));
-        let other = take(3);
-        assert!(has_place(&alone) && !has_place(&second) && has_place(&third) && has_place(&next) && has_place(&other));
+        assert!(has_place(&single_place) && !has_place(&first));
+        let newcomer = take(3);
+        assert!(
+            has_place(&single_place)
+                && !has_place(&second)
+                && has_place(&third_place)
+                && has_place(&next)
+                && has_place(&newcomer)
+        );
         assert_eq!(places.counts(), (4, 2));
-        drop([third, next]);
+        drop([third_place, next]);
         assert_eq!(places.counts().0, 2);
         // Displaced connections release nothing a second time when they end.
         drop([first, second]);
@@ -291,42 +302,45 @@ mod tests {
     #[test]
     fn admitted_client_is_displaced_only_while_new_clients_are_below_their_quota() {
         let places = places(8);
-        let known: Vec<_> = (0..8).map(|_| places.take(address(1)).unwrap()).collect();
-        for place in &known {
+        let trusted: Vec<_> = (0..8).map(|_| places.take(address(1)).unwrap()).collect();
+        for place in &trusted {
             place.waits_for(ConnectionPhase::Answer);
             place.let_in();
             place.waits_for(ConnectionPhase::Idle);
         }
-        let strangers: Vec<_> = (0..100).map(|n| places.take(address(2 + n)).unwrap()).collect();
-        assert_eq!(known.iter().filter(|place| has_place(place)).count(), 6);
-        assert!(!has_place(&known[0]) && !has_place(&known[1]), "the oldest have given way");
-        assert_eq!(strangers.iter().filter(|place| has_place(place)).count(), 2);
-        assert!(strangers[98..].iter().all(|place| has_place(place)));
+        let stranger_places: Vec<_> = (0..100).map(|n| places.take(address(2 + n)).unwrap()).collect();
+        assert_eq!(trusted.iter().filter(|place| has_place(place)).count(), 6);
+        assert!(!has_place(&trusted[0]) && !has_place(&trusted[1]), "the oldest have given way");
+        assert_eq!(stranger_places.iter().filter(|place| has_place(place)).count(), 2);
+        assert!(stranger_places[98..].iter().all(|place| has_place(place)));
     }
 
     #[test]
     fn requests_in_progress_are_not_displaced_and_new_clients_wait() {
         let places = places(2);
-        let [one, two] = [1, 2].map(|last| places.take(address(last)).unwrap());
-        one.waits_for(ConnectionPhase::Answer);
-        two.waits_for(ConnectionPhase::Answer);
+        let [place_a, place_b] = [1, 2].map(|last| places.take(address(last)).unwrap());
+        place_a.waits_for(ConnectionPhase::Answer);
+        place_b.waits_for(ConnectionPhase::Answer);
         assert!(places.take(address(3)).is_none());
         assert_eq!(places.answering(), 2);
-        one.waits_for(ConnectionPhase::Body);
+        place_a.waits_for(ConnectionPhase::Body);
         assert!(places.take(address(3)).is_some());
-        assert!(!has_place(&one) && has_place(&two));
+        assert!(!has_place(&place_a) && has_place(&place_b));
     }
 
     #[test]
     fn slow_bodies_are_limited_to_the_number_of_requests() {
         let limits = ServiceLimits { in_flight: 2, ..ServiceLimits::default() };
         let places = Arc::new(ConnectionSlots::new(limits));
-        let all: Vec<_> = (0..5).map(|_| places.take(address(1)).unwrap()).collect();
-        for place in &all {
+        let places_taken: Vec<_> = (0..5).map(|_| places.take(address(1)).unwrap()).collect();
+        for place in &places_taken {
             place.waits_for(ConnectionPhase::Answer);
             place.waits_for(ConnectionPhase::Body);
         }
-        assert_eq!(all.iter().map(|place| has_place(place)).collect::<Vec<_>>(), [false, false, false, true, true]);
+        assert_eq!(
+            places_taken.iter().map(|place| has_place(place)).collect::<Vec<_>>(),
+            [false, false, false, true, true]
+        );
     }
 
     #[test]

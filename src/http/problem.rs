@@ -25,13 +25,13 @@ impl Problem {
     }
 
     /// Makes the problem for an object that does not exist.
-    pub fn missing(what: impl Into<String>) -> Problem {
-        Problem::new(StatusCode::NOT_FOUND, "not_found", what)
+    pub fn missing(message: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
     /// Makes the problem for an invalid value.
-    pub fn bad(what: impl Into<String>) -> Problem {
-        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_value", what)
+    pub fn bad(message: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_value", message)
     }
 
     /// Returns the title of the status.
@@ -40,8 +40,8 @@ impl Problem {
     }
 
     /// Makes the problem of an overloaded server. The client may retry in a second.
-    pub fn busy(what: &str) -> Problem {
-        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", format!("{what}; try again in a moment"))
+    pub fn busy(message: &str) -> Problem {
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", format!("{message}; try again in a moment"))
     }
 
     /// Makes the problem of an internal failure.
@@ -49,12 +49,12 @@ impl Problem {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "broken", "the server failed; see its log for the cause")
     }
 
-    /// Makes the problem for a body of more than `most` bytes.
-    pub fn too_large(most: usize) -> Problem {
+    /// Makes the problem for a body of more than `limit` bytes.
+    pub fn too_large(limit: usize) -> Problem {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too_large",
-            format!("the body has more than {most} bytes; send less"),
+            format!("the body has more than {limit} bytes; send less"),
         )
     }
 

@@ -44,42 +44,42 @@ pub fn entries() -> Vec<Experiment> {
 fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let folder = options.work.join("in");
     let failed = |cause: io::Error| Error::storage(folder.display().to_string(), cause);
-    let (text_bytes, planted) = make(&folder, options.scale).map_err(failed)?;
-    let (copying, copied) = core_seconds(|| (0..FILES).try_for_each(|file| copy(&file_of(&folder, file))));
-    copied.map_err(failed)?;
+    let (text_bytes, n_planted) = write_texts(&folder, options.scale).map_err(failed)?;
+    let (copying, n_copied) = core_seconds(|| (0..FILES).try_for_each(|file| copy(&file_of(&folder, file))));
+    n_copied.map_err(failed)?;
 
     let is_reset = forget_peak_memory();
-    let before = processor_seconds();
-    let (all, found) = seconds(|| dedup(options, &folder, options.workers, true));
-    let spent = processor_seconds() - before;
+    let cpu_before = processor_seconds();
+    let (all_seconds, summary) = seconds(|| dedup(options, &folder, options.workers, true));
+    let cpu_seconds = processor_seconds() - cpu_before;
     let peak = is_reset.then(webtwin_base::build_info::peak_memory_bytes);
-    let records = found?.records;
-    let (one, found) = seconds(|| dedup(options, &folder, 1, true));
-    found?;
-    let (exact_only, found) = seconds(|| dedup(options, &folder, options.workers, false));
-    found?;
+    let records = summary?.records;
+    let (one_seconds, summary) = seconds(|| dedup(options, &folder, 1, true));
+    summary?;
+    let (exact_only, summary) = seconds(|| dedup(options, &folder, options.workers, false));
+    summary?;
 
-    let removed = |why: &str| records.removed_by.get(why).copied().unwrap_or(0) as f64 / planted as f64;
+    let removed_share = |why: &str| records.removed_by.get(why).copied().unwrap_or(0) as f64 / n_planted as f64;
     let megabytes = text_bytes as f64 / 1e6;
     let mut rows = vec![
         figure("text", megabytes, "MB"),
-        figure("dedup, end to end", megabytes / all, "MB/s").at_least(50.0 * options.workers.min(2) as f64),
-        figure("the same with one worker", megabytes / one, "MB/s"),
-        figure("  the former against the latter", one / all, "times"),
+        figure("dedup, end to end", megabytes / all_seconds, "MB/s").at_least(50.0 * options.workers.min(2) as f64),
+        figure("the same with one worker", megabytes / one_seconds, "MB/s"),
+        figure("  the former against the latter", one_seconds / all_seconds, "times"),
         figure("the same without near-duplicates", megabytes / exact_only, "MB/s"),
         figure("files decoded and compressed, one core", megabytes / copying, "MB/s"),
-        figure("  dedup against that, by processor time", spent / copying, "times").at_most(3.0),
-        figure("exact copies removed, of those planted", removed("exact"), "share").at_least(1.0),
-        figure("near-copies removed, of those planted", removed("near"), "share").at_least(0.9999),
-        figure("records removed beside them", records.removed as f64 - 2.0 * planted as f64, "records").at_most(0.0),
+        figure("  dedup against that, by processor time", cpu_seconds / copying, "times").at_most(3.0),
+        figure("exact copies removed, of those planted", removed_share("exact"), "share").at_least(1.0),
+        figure("near-copies removed, of those planted", removed_share("near"), "share").at_least(0.9999),
+        figure("records removed beside them", records.removed as f64 - 2.0 * n_planted as f64, "records").at_most(0.0),
     ];
     rows.extend(peak.map(|bytes| figure("peak memory", bytes as f64 / 1e6, "MB").at_most(2147.0)));
     Ok(rows)
 }
 
-fn dedup(options: &Options, folder: &Path, workers: usize, near: bool) -> Result<DedupSummary> {
+fn dedup(options: &Options, folder: &Path, workers: usize, has_near: bool) -> Result<DedupSummary> {
     let output = options.work.join("out");
-    let near = near.then(|| NearSettings {
+    let near_settings = has_near.then(|| NearSettings {
         shingling: Shingling::Words(5),
         threshold: 0.8,
         bands: BandLayout::choose(128, 0.8),
@@ -89,7 +89,7 @@ fn dedup(options: &Options, folder: &Path, workers: usize, near: bool) -> Result
         output: output.display().to_string(),
         text_fields: vec!["text".into()],
         id_field: Some("id".into()),
-        near,
+        near: near_settings,
         max_bad: 0.0,
         workers,
         spill: options.work.clone(),
@@ -105,40 +105,40 @@ fn file_of(folder: &Path, file: u64) -> std::path::PathBuf {
 }
 
 /// Writes the texts. Returns their total length in bytes, and the number of copies of each kind.
-fn make(folder: &Path, texts: u64) -> io::Result<(u64, u64)> {
+fn write_texts(folder: &Path, texts: u64) -> io::Result<(u64, u64)> {
     let word = |number: u64| -> String {
         let bits = splitmix64(number);
         (0..3 + bits % 7).map(|at| char::from(b'a' + (splitmix64(bits ^ at) % 26) as u8)).collect()
     };
     let words: Vec<String> = (0..VOCABULARY).map(word).collect();
-    let (mut bytes, mut planted) = (0, 0);
+    let (mut bytes, mut n_planted) = (0, 0);
     std::fs::create_dir_all(folder)?;
     for file in 0..FILES {
-        let out = BufWriter::new(File::create(file_of(folder, file))?);
-        let mut out = zstd::stream::write::Encoder::new(out, LEVEL)?.auto_finish();
+        let file_writer = BufWriter::new(File::create(file_of(folder, file))?);
+        let mut writer = zstd::stream::write::Encoder::new(file_writer, LEVEL)?.auto_finish();
         for number in texts * file / FILES..texts * (file + 1) / FILES {
             // The first text of each period has two copies within the period.
             let original = number - number % PERIOD;
-            let of_kind = |kind: u64| number % PERIOD == kind && original >= texts * file / FILES;
-            let (is_copy, is_changed) = (of_kind(7), of_kind(13));
+            let is_of_kind = |kind: u64| number % PERIOD == kind && original >= texts * file / FILES;
+            let (is_copy, is_changed) = (is_of_kind(7), is_of_kind(13));
             let source = if is_copy || is_changed { original } else { number };
-            planted += u64::from(is_copy);
-            let word = |at: u64| match is_changed && at == number % WORDS {
+            n_planted += u64::from(is_copy);
+            let word = |position: u64| match is_changed && position == number % WORDS {
                 true => "changed",
-                false => &words[(splitmix64(source * WORDS + at) % VOCABULARY) as usize],
+                false => &words[(splitmix64(source * WORDS + position) % VOCABULARY) as usize],
             };
             let text = (0..WORDS).map(word).collect::<Vec<_>>().join(" ");
             bytes += text.len() as u64;
-            writeln!(out, "{{\"id\":{number},\"text\":\"{text}\"}}")?;
+            writeln!(writer, "{{\"id\":{number},\"text\":\"{text}\"}}")?;
         }
     }
-    Ok((bytes, planted))
+    Ok((bytes, n_planted))
 }
 
 /// Decodes a file, compresses it again, and discards the result.
 fn copy(file: &Path) -> io::Result<()> {
     let mut input = zstd::stream::read::Decoder::new(BufReader::new(File::open(file)?))?;
-    let mut out = zstd::stream::write::Encoder::new(io::sink(), LEVEL)?;
-    io::copy(&mut input, &mut out)?;
-    out.finish().map(drop)
+    let mut encoder = zstd::stream::write::Encoder::new(io::sink(), LEVEL)?;
+    io::copy(&mut input, &mut encoder)?;
+    encoder.finish().map(drop)
 }

@@ -4,21 +4,21 @@ use std::fmt::Write;
 
 /// Draws a bar chart of fractions over positions. All texts come from this program, so they need no
 /// escaping.
-pub fn bars(title: &str, across: &str, up: &str, values: &[f64]) -> String {
+pub fn bars(title: &str, x_title: &str, y_title: &str, values: &[f64]) -> String {
     let highest = values.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let step = (WIDTH - LEFT_MARGIN - 20.0) / values.len().max(1) as f64;
-    let mut svg = frame(title, across, up);
+    let mut svg = frame(title, x_title, y_title);
     let _ = writeln!(svg, "<text x=\"{}\" y=\"{TOP}\" text-anchor=\"end\">{highest:.4}</text>", LEFT_MARGIN - 4.0);
-    for (at, value) in values.iter().enumerate() {
+    for (column, value) in values.iter().enumerate() {
         let tall = value / highest * (HEIGHT - LOW - TOP);
-        let (x, y, wide) = (LEFT_MARGIN + at as f64 * step, HEIGHT - LOW - tall, (step * 0.8).max(0.5));
+        let (x, y, wide) = (LEFT_MARGIN + column as f64 * step, HEIGHT - LOW - tall, (step * 0.8).max(0.5));
         let _ = writeln!(
             svg,
             "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{tall:.1}\" fill=\"steelblue\"/>"
         );
-        if at % (values.len() / 8).max(1) == 0 {
+        if column % (values.len() / 8).max(1) == 0 {
             let (x, y) = (x + step * 0.4, HEIGHT - LOW + 16.0);
-            let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{at}</text>");
+            let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{column}</text>");
         }
     }
     svg + "</svg>\n"
@@ -30,13 +30,13 @@ const COLOURS: [&str; 5] = ["#1b3a57", "steelblue", "#a8c6e0", "#b5651d", "#c039
 /// Maximum number of points of a curve that get markers.
 const MAX_MARKERS: usize = 20;
 
-fn frame(title: &str, across: &str, up: &str) -> String {
+fn frame(title: &str, x_title: &str, y_title: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n\
          <title>{title}</title>\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n\
          <text x=\"{LEFT_MARGIN}\" y=\"18\" font-size=\"14\">{title}</text>\n\
-         <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{across}</text>\n\
-         <text x=\"14\" y=\"{}\" text-anchor=\"middle\" transform=\"rotate(-90 14 {2})\">{up}</text>\n",
+         <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{x_title}</text>\n\
+         <text x=\"14\" y=\"{}\" text-anchor=\"middle\" transform=\"rotate(-90 14 {2})\">{y_title}</text>\n",
         WIDTH / 2.0,
         HEIGHT - 6.0,
         HEIGHT / 2.0,
@@ -51,8 +51,8 @@ const TOP: f64 = 40.0;
 
 /// Draws bars of several series next to each other. `series` has names and fractions, one fraction
 /// for each of `labels`.
-pub fn grouped_bars(title: &str, across: &str, labels: &[&str], series: &[(&str, Vec<f64>)]) -> String {
-    let mut svg = frame(title, across, "share of pages");
+pub fn grouped_bars(title: &str, x_title: &str, labels: &[&str], series: &[(&str, Vec<f64>)]) -> String {
+    let mut svg = frame(title, x_title, "share of pages");
     let step = (WIDTH - LEFT_MARGIN - 20.0) / labels.len().max(1) as f64;
     let wide = step * 0.8 / series.len().max(1) as f64;
     for (number, (name, values)) in series.iter().enumerate() {
@@ -60,9 +60,9 @@ pub fn grouped_bars(title: &str, across: &str, labels: &[&str], series: &[(&str,
         let y = TOP + 4.0 + 18.0 * number as f64;
         let _ = writeln!(svg, "<rect x=\"700\" y=\"{y}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>");
         let _ = writeln!(svg, "<text x=\"718\" y=\"{}\">{name}</text>", y + 11.0);
-        for (at, value) in values.iter().enumerate() {
+        for (column, value) in values.iter().enumerate() {
             let tall = value * (HEIGHT - LOW - TOP);
-            let x = LEFT_MARGIN + at as f64 * step + number as f64 * wide;
+            let x = LEFT_MARGIN + column as f64 * step + number as f64 * wide;
             let _ = writeln!(
                 svg,
                 "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{wide:.1}\" height=\"{tall:.1}\" fill=\"{colour}\"/>",
@@ -70,8 +70,8 @@ pub fn grouped_bars(title: &str, across: &str, labels: &[&str], series: &[(&str,
             );
         }
     }
-    for (at, label) in labels.iter().enumerate() {
-        let (x, y) = (LEFT_MARGIN + (at as f64 + 0.4) * step, HEIGHT - LOW + 16.0);
+    for (column, label) in labels.iter().enumerate() {
+        let (x, y) = (LEFT_MARGIN + (column as f64 + 0.4) * step, HEIGHT - LOW + 16.0);
         let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{label}</text>");
     }
     for part in 0..=4 {
@@ -86,28 +86,29 @@ pub fn grouped_bars(title: &str, across: &str, labels: &[&str], series: &[(&str,
 /// points.
 pub fn curves(
     title: &str,
-    (across, right): (&str, f64),
-    (up, high): (&str, f64),
+    (x_title, right): (&str, f64),
+    (y_title, high): (&str, f64),
     series: &[(String, Vec<(f64, f64)>)],
 ) -> String {
-    let mut svg = frame(title, across, up);
+    let mut svg = frame(title, x_title, y_title);
     let x = |value: f64| LEFT_MARGIN + value / right * (WIDTH - LEFT_MARGIN - 30.0);
     let y = |value: f64| HEIGHT - LOW - value / high * (HEIGHT - LOW - TOP);
     let (end, low) = (WIDTH - 30.0, HEIGHT - LOW);
     for part in 0..=5 {
-        let (value, of) = (right * f64::from(part) / 5.0, high * f64::from(part) / 5.0);
-        let (at, tall) = (x(value), y(of));
-        let short = |value: f64| (value * 100.0).round() / 100.0;
-        let _ = writeln!(svg, "<path d=\"M{at:.1} {TOP}V{low}M{LEFT_MARGIN} {tall:.1}H{end}\" stroke=\"#ddd\"/>");
+        let (value, y_value) = (right * f64::from(part) / 5.0, high * f64::from(part) / 5.0);
+        let (x_position, tall) = (x(value), y(y_value));
+        let rounded = |value: f64| (value * 100.0).round() / 100.0;
+        let _ =
+            writeln!(svg, "<path d=\"M{x_position:.1} {TOP}V{low}M{LEFT_MARGIN} {tall:.1}H{end}\" stroke=\"#ddd\"/>");
         let _ = writeln!(
             svg,
-            "<text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>
+            "<text x=\"{x_position:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>
 \
              <text x=\"{}\" y=\"{tall:.1}\" text-anchor=\"end\">{}</text>",
             low + 16.0,
-            short(value),
+            rounded(value),
             LEFT_MARGIN - 4.0,
-            short(of)
+            rounded(y_value)
         );
     }
     for (number, (name, points)) in series.iter().enumerate() {
@@ -128,23 +129,23 @@ pub fn curves(
 }
 
 /// Draws points on two logarithmic axes. All coordinates must be at least 1.
-pub fn log_points(title: &str, across: &str, up: &str, points: &[(f64, f64)]) -> String {
-    let mut svg = frame(title, across, up);
+pub fn log_points(title: &str, y: &str, y_title: &str, points: &[(f64, f64)]) -> String {
+    let mut svg = frame(title, y, y_title);
     let decades = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).fold(10.0, f64::max).log10().ceil();
     let (right, high) = (decades(|point| point.0), decades(|point| point.1));
     let x = |value: f64| LEFT_MARGIN + value.log10() / right * (WIDTH - LEFT_MARGIN - 30.0);
     let y = |value: f64| HEIGHT - LOW - value.log10() / high * (HEIGHT - LOW - TOP);
     for decade in 0..=right as i32 {
         let value = 10f64.powi(decade);
-        let (at, low) = (x(value), HEIGHT - LOW);
-        let _ = writeln!(svg, "<path d=\"M{at:.1} {TOP}V{low}\" stroke=\"#ddd\"/>");
-        let _ = writeln!(svg, "<text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{value}</text>", low + 16.0);
+        let (x_position, low) = (x(value), HEIGHT - LOW);
+        let _ = writeln!(svg, "<path d=\"M{x_position:.1} {TOP}V{low}\" stroke=\"#ddd\"/>");
+        let _ = writeln!(svg, "<text x=\"{x_position:.1}\" y=\"{}\" text-anchor=\"middle\">{value}</text>", low + 16.0);
     }
     for decade in 0..=high as i32 {
         let value = 10f64.powi(decade);
-        let at = y(value);
-        let _ = writeln!(svg, "<path d=\"M{LEFT_MARGIN} {at:.1}H{}\" stroke=\"#ddd\"/>", WIDTH - 30.0);
-        let _ = writeln!(svg, "<text x=\"{}\" y=\"{at:.1}\" text-anchor=\"end\">{value}</text>", LEFT_MARGIN - 4.0);
+        let height = y(value);
+        let _ = writeln!(svg, "<path d=\"M{LEFT_MARGIN} {height:.1}H{}\" stroke=\"#ddd\"/>", WIDTH - 30.0);
+        let _ = writeln!(svg, "<text x=\"{}\" y=\"{height:.1}\" text-anchor=\"end\">{value}</text>", LEFT_MARGIN - 4.0);
     }
     for &(right, up) in points {
         let _ = writeln!(

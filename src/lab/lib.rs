@@ -105,15 +105,15 @@ impl LabProcess {
 
 /// Returns all entries, ascending by name.
 pub fn entries() -> Vec<Experiment> {
-    let mut all = mjs07::entries();
-    all.extend(scale::entries());
-    all.extend(dedup::entries());
-    all.extend(sgm98::entries());
-    all.extend(csg00::entries());
-    all.extend(ddgmp03::entries());
-    all.extend(pbz06::entries());
-    all.sort_by_key(|entry| entry.name);
-    all
+    let mut experiments = mjs07::entries();
+    experiments.extend(scale::entries());
+    experiments.extend(dedup::entries());
+    experiments.extend(sgm98::entries());
+    experiments.extend(csg00::entries());
+    experiments.extend(ddgmp03::entries());
+    experiments.extend(pbz06::entries());
+    experiments.sort_by_key(|entry| entry.name);
+    experiments
 }
 
 /// Finds the entry with a name.
@@ -121,23 +121,24 @@ pub fn entries() -> Vec<Experiment> {
 /// # Errors
 /// Returns [`Error::Usage`] with the nearest name if there is none.
 pub fn find(name: &str) -> Result<Experiment> {
-    let mut all = entries();
-    let nearest = (0..all.len()).min_by_key(|&at| strsim::damerau_levenshtein(all[at].name, name)).unwrap_or(0);
-    if all[nearest].name == name {
-        return Ok(all.swap_remove(nearest));
+    let mut experiments = entries();
+    let nearest =
+        (0..experiments.len()).min_by_key(|&at| strsim::damerau_levenshtein(experiments[at].name, name)).unwrap_or(0);
+    if experiments[nearest].name == name {
+        return Ok(experiments.swap_remove(nearest));
     }
     Err(Error::Usage(format!(
         "unknown name {name}; did you mean {}? `webtwin-lab reproduce --list` lists all names",
-        all[nearest].name
+        experiments[nearest].name
     )))
 }
 
 /// Makes a row with our value only.
-pub fn figure(what: &str, ours: f64, unit: &str) -> FigureRow {
-    FigureRow::new(what, Some(ours), unit)
+pub fn figure(label: &str, value: f64, unit: &str) -> FigureRow {
+    FigureRow::new(label, Some(value), unit)
 }
 
 /// Makes a row with our value and that of the paper.
-pub fn row_against_published(what: &str, ours: f64, published: f64, unit: &str) -> FigureRow {
-    FigureRow { published: Some(published), ..figure(what, ours, unit) }
+pub fn row_against_published(label: &str, value: f64, paper_value: f64, unit: &str) -> FigureRow {
+    FigureRow { published: Some(paper_value), ..figure(label, value, unit) }
 }

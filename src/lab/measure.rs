@@ -5,8 +5,8 @@ use std::time::Instant;
 /// Runs a piece of work. Returns its wall-clock seconds, and its result.
 pub(super) fn seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let start = Instant::now();
-    let done = work();
-    (start.elapsed().as_secs_f64(), done)
+    let result = work();
+    (start.elapsed().as_secs_f64(), result)
 }
 
 /// Runs a piece of work. Returns the processor seconds of this thread, and the result of the work.
@@ -14,13 +14,13 @@ pub(super) fn seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
 /// On a shared machine this is the time that one core needs. If the system does not report
 /// processor time, returns wall-clock seconds.
 pub(super) fn core_seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
-    let used = || {
+    let cpu_time = || {
         let message = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
         message.split(' ').next()?.parse::<f64>().ok().map(|nanoseconds| nanoseconds / 1e9)
     };
-    let before = used();
-    let (clock, done) = seconds(work);
-    (before.zip(used()).map_or(clock, |(before, after)| after - before), done)
+    let cpu_before = cpu_time();
+    let (clock, result) = seconds(work);
+    (cpu_before.zip(cpu_time()).map_or(clock, |(before, after)| after - before), result)
 }
 
 /// Returns the median of some values. The list must not be empty.

@@ -44,14 +44,14 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Result<()> {
     if args.list {
-        let all = entries();
-        let width = all.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
-        return print(|out| {
-            all.iter().try_for_each(|entry| {
+        let experiments = entries();
+        let width = experiments.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+        return print(|writer| {
+            experiments.iter().try_for_each(|entry| {
                 let cluster =
                     if matches!(entry.run, ExperimentRun::OnCluster(_)) { "; also runs with --cluster" } else { "" };
                 writeln!(
-                    out,
+                    writer,
                     "{:<width$}  {}; scale {}, full {} ({}){cluster}",
                     entry.name, entry.about, entry.scale, entry.full, entry.unit
                 )
@@ -76,7 +76,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let name = if is_cluster { format!("{}-{scale}", entry.name) } else { std::process::id().to_string() };
     let work = args.work.unwrap_or_else(std::env::temp_dir).join(format!("webtwin-reproduce-{name}"));
     // The other processes wait for process 0 before they access the folder.
-    let _temporary = if process == 0 { Some(make(&work)?) } else { None };
+    let _temporary = if process == 0 { Some(make_folder(&work)?) } else { None };
     let options =
         Options { scale, input: args.input, truth: args.truth, work, output: args.output, workers: cluster.workers };
     let rows = match entry.run {
@@ -93,22 +93,22 @@ pub(super) fn run(args: Args) -> Result<()> {
         print(|out| writeln!(out, "{object}"))
     } else {
         let machine = webtwin_base::build_info::machine();
-        print(|out| {
-            writeln!(out, "{}: {}\nscale {scale} ({}), {machine}", entry.name, entry.about, entry.unit)?;
-            write!(out, "{}", table(&rows))
+        print(|writer| {
+            writeln!(writer, "{}: {}\nscale {scale} ({}), {machine}", entry.name, entry.about, entry.unit)?;
+            write!(writer, "{}", table(&rows))
         })
     }
 }
 
 /// Creates the folder for temporary files. Fails if it exists, because another run may use it.
-fn make(work: &Path) -> Result<Temporary> {
+fn make_folder(work: &Path) -> Result<Temporary> {
     let folder = work.display().to_string();
-    let made = work.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::create_dir(work));
-    match made {
+    let result = work.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::create_dir(work));
+    match result {
         Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
             Err(Error::Usage(format!("{folder} exists already; remove it unless another run uses it")))
         }
-        made => made.map(|()| Temporary::at(work.to_path_buf())).map_err(|cause| Error::storage(folder, cause)),
+        result => result.map(|()| Temporary::at(work.to_path_buf())).map_err(|cause| Error::storage(folder, cause)),
     }
 }
 

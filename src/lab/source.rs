@@ -60,7 +60,7 @@ impl MeasuredRun {
     pub(super) fn given_or_made(options: &Options, job_file: &str, job: &str) -> Result<MeasuredRun> {
         match &options.input {
             Some(run) => MeasuredRun::read(run),
-            None => MeasuredRun::make(options, job_file, job),
+            None => MeasuredRun::run_job_file(options, job_file, job),
         }
     }
 
@@ -74,15 +74,15 @@ impl MeasuredRun {
         Ok(MeasuredRun { run, summary })
     }
 
-    fn make(options: &Options, job_file: &str, job: &str) -> Result<MeasuredRun> {
-        let out = options.work.join("run").display().to_string();
+    fn run_job_file(options: &Options, job_file: &str, job: &str) -> Result<MeasuredRun> {
+        let output = options.work.join("run").display().to_string();
         let sets = [
             format!("input.urls=[\"synth://?pages={}&seed=1\"]", options.scale),
-            format!("output.url={}", serde_json::Value::from(out.as_str())),
+            format!("output.url={}", serde_json::Value::from(output.as_str())),
         ];
         let job = resolve(job_file, job, &sets)?;
         run_job(options, job)?;
-        MeasuredRun::read(&out)
+        MeasuredRun::read(&output)
     }
 
     /// Returns the unit by which its pages were compared.
@@ -105,12 +105,12 @@ impl MeasuredRun {
 
 /// Runs a job in the work folder and opens its result.
 pub(super) fn run_job(options: &Options, job: Job) -> Result<webtwin_results::FinishedRun> {
-    let (out, digest) = (job.output.url.clone(), JobDigest::from_job(&job).0);
+    let (output, digest) = (job.output.url.clone(), JobDigest::from_job(&job).0);
     let queue = Queue::new(WorkList::plan(&job.input, job.effort.shard_bytes)?);
-    let shared = (Arc::new(job), queue, Location::parse(&out)?);
+    let shared_input = (Arc::new(job), queue, Location::parse(&output)?);
     let cluster = ClusterLayout::local(options.workers);
-    run_on(&cluster, 0, digest, move |net| replicas::run(net, &shared.0, &shared.1, &shared.2))?;
-    webtwin_results::FinishedRun::open(&out)
+    run_on(&cluster, 0, digest, move |net| replicas::run(net, &shared_input.0, &shared_input.1, &shared_input.2))?;
+    webtwin_results::FinishedRun::open(&output)
 }
 
 /// Returns a job, and the truth about its crawl: those of the given run, or those of a job file on
@@ -139,33 +139,40 @@ pub(super) fn job_and_truth(options: &Options, job_file: &str, job: &str) -> Res
 pub(super) fn made_up(options: &Options, chunking: Chunking) -> Result<TableClusters> {
     let pages = u32::try_from(options.scale)
         .map_err(|_| Error::Usage(format!("--scale {}: at most {}", options.scale, u32::MAX)))?;
-    let means = MeasurementLimits { workers: options.workers, memory_bytes: 8 << 30, spill: options.work.clone() };
-    of_table(TableParams { pages, seed: 1, chunking, bits: 32 }, &means)
+    let limits = MeasurementLimits { workers: options.workers, memory_bytes: 8 << 30, spill: options.work.clone() };
+    of_table(TableParams { pages, seed: 1, chunking, bits: 32 }, &limits)
 }
 
 /// Returns the bars of pages by number of replicas, for each unit of comparison.
 pub(super) fn replication(options: &Options) -> Result<Vec<(ComparisonUnit, Vec<Bar>)>> {
     if let Some(run) = &options.input {
         let run = MeasuredRun::read(run)?;
-        let mut found = vec![(ComparisonUnit::Document, run.summary.replication_exact.clone())];
+        let mut histograms = vec![(ComparisonUnit::Document, run.summary.replication_exact.clone())];
         if run.by() != ComparisonUnit::Document {
-            found.push((run.by(), run.summary.replication_similar.clone()));
+            histograms.push((run.by(), run.summary.replication_similar.clone()));
         }
-        return Ok(found);
+        return Ok(histograms);
     }
-    let [two, four] = [Chunking::TwoLines, Chunking::FourLines].map(|chunking| made_up(options, chunking));
-    let (two, four) = (two?, four?);
+    let [two_lines, four] = [Chunking::TwoLines, Chunking::FourLines].map(|chunking| made_up(options, chunking));
+    let (two_lines, four) = (two_lines?, four?);
     let bars = |groups: &ClusterHistogram| bars(groups, options.scale);
     Ok(vec![
-        (ComparisonUnit::Document, bars(&two.exact)),
+        (ComparisonUnit::Document, bars(&two_lines.exact)),
         (ComparisonUnit::FourLines, bars(&four.similar)),
-        (ComparisonUnit::TwoLines, bars(&two.similar)),
+        (ComparisonUnit::TwoLines, bars(&two_lines.similar)),
     ])
 }
 
 /// Makes a row for a value of the paper that our data cannot confirm or refute.
-pub(super) fn not_ours(what: &str, published: f64, unit: &str) -> FigureRow {
-    FigureRow { what: what.into(), ours: None, published: Some(published), reach: None, unit: unit.into(), holds: None }
+pub(super) fn not_ours(label: &str, paper_value: f64, unit: &str) -> FigureRow {
+    FigureRow {
+        what: label.into(),
+        ours: None,
+        published: Some(paper_value),
+        reach: None,
+        unit: unit.into(),
+        holds: None,
+    }
 }
 
 /// Writes a figure and its data if `--output` is given.

@@ -51,8 +51,8 @@ pub fn write(synth: &Synth, folder: &Location) -> Result<()> {
     for (number, start) in (0..synth.len()).step_by(PAGES_PER_FILE as usize).enumerate() {
         let mut bytes = Vec::new();
         let file = folder.join(&format!("crawl-{number:05}.warc.gz"))?;
-        let written = synth.write_warc(start..synth.len().min(start + PAGES_PER_FILE), &mut bytes);
-        written.map_err(|cause| Error::storage(file.name(), cause))?;
+        let result = synth.write_warc(start..synth.len().min(start + PAGES_PER_FILE), &mut bytes);
+        result.map_err(|cause| Error::storage(file.name(), cause))?;
         file.put(&bytes)?;
     }
     let mut truth = Vec::new();

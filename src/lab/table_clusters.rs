@@ -41,61 +41,61 @@ pub(crate) struct TableClusters {
 /// # Errors
 /// Returns any error of [`SyntheticTable::new`] and [`similar_pairs`], and [`Error::Usage`] for
 /// fingerprints of 64 bits.
-pub(crate) fn of_table(params: TableParams, means: &MeasurementLimits) -> Result<TableClusters> {
+pub(crate) fn of_table(params: TableParams, limits: &MeasurementLimits) -> Result<TableClusters> {
     if params.bits != 32 {
         return Err(Error::Usage("fingerprints must have 32 bits, as in the papers".into()));
     }
     let table = Arc::new(SyntheticTable::new(params)?);
     let mut overlap = webtwin_job::resolve("", "preset = \"two-line\"", &[])?.overlap;
     overlap.min_shared = params.chunking.threshold();
-    let pool = pool(means.memory_bytes, means.workers, &means.spill);
-    let parts = run(&ClusterLayout::local(means.workers), 0, [0; 32], move |net| {
+    let pool = pool(limits.memory_bytes, limits.workers, &limits.spill);
+    let parts = run(&ClusterLayout::local(limits.workers), 0, [0; 32], move |net| {
         net.memory = pool.clone();
-        of_worker(net, &table, &overlap)
+        run_worker(net, &table, &overlap)
     })?;
-    let mut all = TableClusters::default();
+    let mut clusters = TableClusters::default();
     for part in parts {
-        all.rows += part.rows;
-        all.seconds = std::array::from_fn(|stage| all.seconds[stage].max(part.seconds[stage]));
+        clusters.rows += part.rows;
+        clusters.seconds = std::array::from_fn(|stage| clusters.seconds[stage].max(part.seconds[stage]));
         if !part.similar.is_empty() {
-            (all.exact, all.similar) = (part.exact, part.similar);
+            (clusters.exact, clusters.similar) = (part.exact, part.similar);
         }
     }
-    Ok(all)
+    Ok(clusters)
 }
 
-fn of_worker(net: &mut Net<'_>, table: &SyntheticTable, overlap: &OverlapSettings) -> Result<TableClusters> {
+fn run_worker(net: &mut Net<'_>, table: &SyntheticTable, overlap: &OverlapSettings) -> Result<TableClusters> {
     let count = table.pages() as usize;
-    let mine = table.part(net.index(), net.peers());
-    let begun = Instant::now();
-    let wholes = mine.clone().map(Page).map(|doc| {
+    let page_range = table.part(net.index(), net.peers());
+    let start = Instant::now();
+    let wholes = page_range.clone().map(Page).map(|doc| {
         let exact = table.exact(doc);
         [(exact >> 32) as u32, exact as u32, doc.0]
     });
     let owners = HashOwners::new(net);
-    let to = |row: &[u32; 3]| owners.owner(u64::from(row[0]) << 32 | u64::from(row[1]));
-    let mut wholes = net.exchange("FPrint-DocID-Exact", wholes, to)?;
+    let owner_of = |row: &[u32; 3]| owners.owner(u64::from(row[0]) << 32 | u64::from(row[1]));
+    let mut wholes = net.exchange("FPrint-DocID-Exact", wholes, owner_of)?;
     wholes.sort_unstable();
     let mut sets = UnionFind::new(count);
     let mut copies: Vec<Page> = Vec::new();
-    for equal in wholes.chunk_by(|x, y| x[..2] == y[..2]) {
-        for copy in &equal[1..] {
-            sets.union(equal[0][2], copy[2]);
+    for group in wholes.chunk_by(|x, y| x[..2] == y[..2]) {
+        for copy in &group[1..] {
+            sets.union(group[0][2], copy[2]);
             copies.push(Page(copy[2]));
         }
     }
     drop(wholes);
     let exact = components(net, "exact copies", count, sets.forest().map(Ok))?;
     // All workers need the exact copies, which take no part in pairs.
-    let shared = net.broadcast("copies", copies)?;
+    let all_copies = net.broadcast("copies", copies)?;
     let mut copies = PageSet::new(count, |_| false);
-    shared.iter().for_each(|&copy| copies.insert(copy));
-    drop(shared);
-    let of_exact = begun.elapsed().as_secs_f64();
+    all_copies.iter().for_each(|&copy| copies.insert(copy));
+    drop(all_copies);
+    let exact_seconds = start.elapsed().as_secs_f64();
 
     let sources = || {
         // Small batches bound the number of rows that are made before they are sent.
-        let (mut next, last) = (mine.start, mine.end);
+        let (mut next, last) = (page_range.start, page_range.end);
         move |send: &mut dyn FnMut(FPrint, Page)| {
             let end = (next + 1500).min(last);
             table.rows(next..end, |row| send(row.fprint(), row.doc));
@@ -104,24 +104,29 @@ fn of_worker(net: &mut Net<'_>, table: &SyntheticTable, overlap: &OverlapSetting
         }
     };
     let pages = OverlapPages { count, hosts: &[], copies: &copies };
-    let rows = mine.len() as u64 * 24;
-    let all = similar_pairs::<Row32, _>(net, rows, sources, &pages, overlap, None, |pair| {
+    let rows = page_range.len() as u64 * 24;
+    let similarity = similar_pairs::<Row32, _>(net, rows, sources, &pages, overlap, None, |pair| {
         sets.union(pair.a.0, pair.b.0);
     })?;
-    let of = |stages: &[&str]| -> f64 {
-        all.work.seconds.iter().filter(|stage| stages.contains(&stage.0)).map(|stage| stage.1).sum()
+    let seconds_of = |stages: &[&str]| -> f64 {
+        similarity.work.seconds.iter().filter(|stage| stages.contains(&stage.0)).map(|stage| stage.1).sum()
     };
-    let sorting = of(&["exchange rows", "sort rows"]);
-    let begun = Instant::now();
-    let similar = components(net, "trivial clusters", count, sets.forest().map(Ok))?;
+    let sorting = seconds_of(&["exchange rows", "sort rows"]);
+    let join_start = Instant::now();
+    let similar_labels = components(net, "trivial clusters", count, sets.forest().map(Ok))?;
     let seconds = [
-        of_exact,
+        exact_seconds,
         sorting,
-        all.work.seconds.iter().map(|stage| stage.1).sum::<f64>() - sorting,
-        begun.elapsed().as_secs_f64(),
+        similarity.work.seconds.iter().map(|stage| stage.1).sum::<f64>() - sorting,
+        join_start.elapsed().as_secs_f64(),
     ];
-    let of_first = |labels: &[Page]| if net.index() == 0 { groups(labels) } else { ClusterHistogram::new() };
-    Ok(TableClusters { rows: all.work.counts.tuples, exact: of_first(&exact), similar: of_first(&similar), seconds })
+    let groups_on_first = |labels: &[Page]| if net.index() == 0 { groups(labels) } else { ClusterHistogram::new() };
+    Ok(TableClusters {
+        rows: similarity.work.counts.tuples,
+        exact: groups_on_first(&exact),
+        similar: groups_on_first(&similar_labels),
+        seconds,
+    })
 }
 
 fn groups(labels: &[Page]) -> ClusterHistogram {

@@ -83,16 +83,16 @@ pub(crate) struct Measured {
 ///
 /// # Errors
 /// Returns any error of [`SyntheticTable::new`] and [`similar_pairs`].
-pub(crate) fn overlap_of_table(params: TableParams, means: &MeasurementLimits) -> Result<Measured> {
+pub(crate) fn overlap_of_table(params: TableParams, limits: &MeasurementLimits) -> Result<Measured> {
     let table = Arc::new(SyntheticTable::new(params)?);
     let settings = OverlapSettings::of_papers(params.chunking.threshold());
     let rows_a_page = params.chunking.rows_per_thousand().div_ceil(1000);
-    measure(params.pages, params.bits, settings, means, move |net| {
-        let mine = table.part(net.index(), net.peers());
-        let copies = exact_copies(net, &table, mine.clone())?;
-        let (table, rows) = (Arc::clone(&table), mine.len() as u64 * rows_a_page);
+    measure(params.pages, params.bits, settings, limits, move |net| {
+        let page_range = table.part(net.index(), net.peers());
+        let copies = exact_copies(net, &table, page_range.clone())?;
+        let (table, rows) = (Arc::clone(&table), page_range.len() as u64 * rows_a_page);
         let sources = move || {
-            let (table, mut next, last) = (Arc::clone(&table), mine.start, mine.end);
+            let (table, mut next, last) = (Arc::clone(&table), page_range.start, page_range.end);
             let source = move |send: &mut dyn FnMut(FPrint, Page)| {
                 let end = (next + 1500).min(last);
                 table.rows(next..end, |row| send(row.fprint(), row.doc));
@@ -113,14 +113,14 @@ pub(crate) fn overlap_of_table(params: TableParams, means: &MeasurementLimits) -
 pub(crate) fn write_peer_table(docs: u32, path: &Path) -> Result<u64> {
     let failed = |cause| Error::storage(path.display().to_string(), cause);
     let mut file = BufWriter::with_capacity(1 << 20, File::create(path).map_err(failed)?);
-    let (mut count, mut written) = (0, Ok(()));
+    let (mut count, mut result) = (0, Ok(()));
     peer_tuples::rows(docs, |fprint, doc| {
         count += 1;
-        if written.is_ok() {
-            written = file.write_all(&(u64::from(doc) << 32 | u64::from(fprint)).to_le_bytes());
+        if result.is_ok() {
+            result = file.write_all(&(u64::from(doc) << 32 | u64::from(fprint)).to_le_bytes());
         }
     });
-    written.and_then(|()| file.flush()).map_err(failed)?;
+    result.and_then(|()| file.flush()).map_err(failed)?;
     Ok(count)
 }
 
@@ -133,13 +133,13 @@ pub(crate) fn overlap_of_peer_table(
     path: &Path,
     docs: u32,
     min_shared: u32,
-    means: &MeasurementLimits,
+    limits: &MeasurementLimits,
 ) -> Result<Measured> {
     let failed = |cause: std::io::Error| Error::input(path.display().to_string(), cause);
     let file = Arc::new(File::open(path).map_err(failed)?);
     let rows = file.metadata().map_err(failed)?.len() / 8;
     let path = path.display().to_string();
-    measure(docs, 32, OverlapSettings::of_papers(min_shared), means, move |net| {
+    measure(docs, 32, OverlapSettings::of_papers(min_shared), limits, move |net| {
         let start = |part: usize| rows * part as u64 / net.peers() as u64;
         let (first, end) = (start(net.index()), start(net.index() + 1));
         let (file, path) = (Arc::clone(&file), path.clone());
@@ -186,36 +186,36 @@ fn measure(
     pages: u32,
     bits: u32,
     settings: OverlapSettings,
-    means: &MeasurementLimits,
+    limits: &MeasurementLimits,
     part: impl Fn(&mut Net) -> Result<Part> + Send + Sync + 'static,
 ) -> Result<Measured> {
-    let memory_bytes = match means.memory_bytes {
+    let memory_bytes = match limits.memory_bytes {
         0 => 0,
         // The pool covers neither the idle process nor the set of exact copies of each worker.
-        allowed => allowed.saturating_sub(IDLE_BYTES + u64::from(pages) / 8 * means.workers as u64).max(1),
+        bytes => bytes.saturating_sub(IDLE_BYTES + u64::from(pages) / 8 * limits.workers as u64).max(1),
     };
-    let pool = pool(memory_bytes, means.workers, &means.spill);
+    let pool = pool(memory_bytes, limits.workers, &limits.spill);
     let started = Instant::now();
-    let parts = run(&ClusterLayout::local(means.workers), 0, [0; 32], move |net| {
+    let parts = run(&ClusterLayout::local(limits.workers), 0, [0; 32], move |net| {
         net.memory = pool.clone();
-        let begun = Instant::now();
+        let start = Instant::now();
         let Part { copies, rows, sources } = part(net)?;
-        let exact = begun.elapsed().as_secs_f64();
-        let mut of_worker = Of { exact_copies: copies.count(), ..Of::default() };
+        let exact = start.elapsed().as_secs_f64();
+        let mut worker_part = Of { exact_copies: copies.count(), ..Of::default() };
         let pages = OverlapPages { count: pages as usize, hosts: &[], copies: &copies };
-        let found = |SimilarPair { a, b, value }| {
+        let count_pair = |SimilarPair { a, b, value }| {
             let sum = u64::from(a) * 1_000_003 + u64::from(b) * 10_007 + u64::from(value);
-            of_worker.checksum = of_worker.checksum.wrapping_add(sum);
+            worker_part.checksum = worker_part.checksum.wrapping_add(sum);
         };
-        let all = if bits <= 32 { pairs::<Row32> } else { pairs::<Row64> };
-        let AllPairs { mut work, .. } = all(net, rows, sources, &pages, &settings, Box::new(found))?;
+        let find_pairs = if bits <= 32 { pairs::<Row32> } else { pairs::<Row64> };
+        let AllPairs { mut work, .. } = find_pairs(net, rows, sources, &pages, &settings, Box::new(count_pair))?;
         work.seconds.insert(0, ("exact copies", exact));
-        of_worker.work = work;
-        Ok(of_worker)
+        worker_part.work = work;
+        Ok(worker_part)
     })?;
     let seconds = started.elapsed().as_secs_f64();
     let sum = |of: fn(&OverlapWork) -> u64| parts.iter().map(|part| of(&part.work)).sum();
-    let slowest = |stage: usize| parts.iter().map(|part| part.work.seconds[stage].1).fold(0.0, f64::max);
+    let slowest_part = |stage: usize| parts.iter().map(|part| part.work.seconds[stage].1).fold(0.0, f64::max);
     let first = &parts[0].work;
     Ok(Measured {
         pages: u64::from(pages),
@@ -229,7 +229,7 @@ fn measure(
         sent: sum(|work| work.pairs_sent),
         similar: sum(|work| work.counts.similar),
         checksum: parts.iter().fold(0, |sum, part| sum.wrapping_add(part.checksum)),
-        stages: first.seconds.iter().enumerate().map(|(stage, (name, _))| (*name, slowest(stage))).collect(),
+        stages: first.seconds.iter().enumerate().map(|(stage, (name, _))| (*name, slowest_part(stage))).collect(),
         seconds,
         peak_memory_bytes: peak_memory_bytes(),
         spilled_bytes: sum(|work| work.spilled_bytes),
@@ -251,28 +251,28 @@ fn pairs<R: FPrintRow>(
     sources: Box<dyn FnMut() -> Source>,
     pages: &OverlapPages<'_>,
     settings: &OverlapSettings,
-    found: Box<dyn FnMut(SimilarPair) + '_>,
+    sink: Box<dyn FnMut(SimilarPair) + '_>,
 ) -> Result<AllPairs> {
-    similar_pairs::<R, _>(net, rows, sources, pages, settings, None, found)
+    similar_pairs::<R, _>(net, rows, sources, pages, settings, None, sink)
 }
 
 /// Returns all pages but the first of each set of exact copies. Every worker contributes its pages.
-fn exact_copies(net: &mut Net<'_>, table: &SyntheticTable, mine: Range<u32>) -> Result<PageSet> {
+fn exact_copies(net: &mut Net<'_>, table: &SyntheticTable, page_range: Range<u32>) -> Result<PageSet> {
     let shares = KeyShares::new(net.peers(), 0);
     let mut copies = PageSet::new(table.pages() as usize, |_| false);
     // The fingerprints are processed in parts, so that at most about 16 million rows are in memory.
     let parts = u64::from(table.pages()).div_ceil(16_000_000);
     for part in 0..parts {
-        let rows = mine.clone().map(Page).filter_map(|doc| {
+        let rows = page_range.clone().map(Page).filter_map(|doc| {
             let exact = table.exact(doc);
             (exact % parts == part).then_some([exact as u32, (exact >> 32) as u32, doc.0])
         });
         let mut rows = net.exchange("exact", rows, |row| shares.owner(u64::from(row[1]) << 32))?;
         rows.sort_unstable();
         let copy = |rows: &[[u32; 3]]| (rows[0][..2] == rows[1][..2]).then_some(Page(rows[1][2]));
-        let found = rows.windows(2).filter_map(copy).collect();
+        let copied_pages = rows.windows(2).filter_map(copy).collect();
         drop(rows);
-        net.broadcast("copies", found)?.iter().for_each(|&doc| copies.insert(doc));
+        net.broadcast("copies", copied_pages)?.iter().for_each(|&doc| copies.insert(doc));
     }
     Ok(copies)
 }

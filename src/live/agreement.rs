@@ -41,9 +41,9 @@ impl Agreement {
     /// # Cost
     /// Linear in the number of pages.
     pub fn measure(live: impl IntoIterator<Item = (DocId, DocId)>, run: &HashMap<DocId, DocId>) -> Agreement {
-        let both = live.into_iter().filter_map(|(page, cluster)| Some((cluster, *run.get(&page)?)));
+        let cluster_pairs = live.into_iter().filter_map(|(page, cluster)| Some((cluster, *run.get(&page)?)));
         let mut counts: HashMap<(DocId, DocId), u64> = HashMap::new();
-        both.for_each(|clusters| *counts.entry(clusters).or_default() += 1);
+        cluster_pairs.for_each(|clusters| *counts.entry(clusters).or_default() += 1);
         let pairs =
             |counts: &mut dyn Iterator<Item = u64>| -> u64 { counts.map(|pages| pages * (pages - 1) / 2).sum() };
         let sum_by = |cluster: fn(&(DocId, DocId)) -> DocId| {

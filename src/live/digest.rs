@@ -134,8 +134,8 @@ impl Digester {
 pub(crate) fn sample(fprints: &[FPrint]) -> Vec<u64> {
     let mut hashes: Vec<u64> = fprints.iter().map(|&fprint| splitmix64(fprint)).collect();
     hashes.sort_unstable();
-    let below = hashes.partition_point(|&hash| hash < MAX_SAMPLED_HASH);
-    hashes.truncate(below.clamp(MIN_SAMPLE, MAX_SAMPLE));
+    let sample_size = hashes.partition_point(|&hash| hash < MAX_SAMPLED_HASH);
+    hashes.truncate(sample_size.clamp(MIN_SAMPLE, MAX_SAMPLE));
     hashes.shrink_to_fit();
     hashes
 }

@@ -43,10 +43,10 @@ pub(crate) fn line(advice: &Advice) -> String {
 }
 
 /// Rewrites the advice file with the advice of the log, and returns the file, open for more lines.
-pub(crate) fn write_advice(folder: &Path, given: &[Advice]) -> std::io::Result<File> {
+pub(crate) fn write_advice(folder: &Path, advice: &[Advice]) -> std::io::Result<File> {
     let (path, temporary) = (folder.join(ADVICE), folder.join("advice.part"));
     let mut file = File::create(&temporary)?;
-    file.write_all(given.iter().map(line).collect::<String>().as_bytes())?;
+    file.write_all(advice.iter().map(line).collect::<String>().as_bytes())?;
     fs::rename(&temporary, &path)?;
     Ok(file)
 }

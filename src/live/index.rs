@@ -75,7 +75,7 @@ pub struct LiveIndex {
     advisor: Advisor,
     /// Number of published items of advice: those that are on disk together with the records that
     /// they follow from.
-    published: usize,
+    n_published: usize,
     advice_file: File,
     /// Lock file, held while the index is open.
     _lock: File,
@@ -119,7 +119,7 @@ impl LiveIndex {
         let log = Log::open(&folder.join("log"), |log, place, payload| {
             match LogPayload::decode(payload)? {
                 LogPayload::Page(record) => {
-                    let page = put(&mut pages, &record, place);
+                    let page = add_page(&mut pages, &record, place);
                     if page >= first_missing {
                         record.postings().for_each(|hash| postings.insert(hash, page));
                     }
@@ -140,8 +140,8 @@ impl LiveIndex {
             let why = "the postings have pages that the log lacks; remove the folder `postings`, and it is rebuilt";
             return Err(Error::input(folder.display().to_string(), why));
         }
-        let advice_file = write_advice(folder, &advisor.given).map_err(failed)?;
-        let published = advisor.given.len();
+        let advice_file = write_advice(folder, &advisor.published_advice).map_err(failed)?;
+        let n_published = advisor.published_advice.len();
         Ok(LiveIndex {
             folder: folder.to_path_buf(),
             overlap: job.overlap,
@@ -152,7 +152,7 @@ impl LiveIndex {
             files,
             missing,
             advisor,
-            published,
+            n_published,
             advice_file,
             _lock: lock,
         })
@@ -173,12 +173,12 @@ impl LiveIndex {
     /// One look-up for each chunk of the sample of the page, and one for each folder that the
     /// folders of the page are compared with.
     pub fn add(&mut self, page: PageDigest) -> Result<AddedPageAnswer> {
-        if let Some(known) = self.pages.by_id(page.doc_id)
+        if let Some(existing_page) = self.pages.by_id(page.doc_id)
             // A repeated page is answered and not logged again, so that retries do not let the log
             // grow.
-            && self.pages.exact(known) == page.exact
+            && self.pages.exact(existing_page) == page.exact
         {
-            let answer = self.answer(known, page_record(&self.log, &self.pages, known)?)?;
+            let answer = self.answer(existing_page, page_record(&self.log, &self.pages, existing_page)?)?;
             return Ok(AddedPageAnswer { state: PageState::Again, ..answer });
         }
         if self.pages.len() as u32 == NONE {
@@ -194,7 +194,7 @@ impl LiveIndex {
         let record = LogPayload::Page(record);
         let place = self.log.append(&record.encode());
         let LogPayload::Page(record) = record else { unreachable!("it is a page") };
-        let number = put(&mut self.pages, &record, place);
+        let number = add_page(&mut self.pages, &record, place);
         record.postings().for_each(|hash| self.postings.insert(hash, number));
         self.advisor.observe(&self.log, &mut self.pages, number, &record)?;
         self.answer(number, record)
@@ -226,7 +226,7 @@ impl LiveIndex {
     /// Returns [`Error::Storage`] if the log cannot be written. The records stay pending, and may
     /// be flushed again.
     pub fn flush(&mut self) -> Result<Option<UnsyncedWrites>> {
-        let advice = self.advisor.given.len();
+        let advice = self.advisor.published_advice.len();
         Ok(self.log.flush()?.map(|file| UnsyncedWrites { file, advice }))
     }
 
@@ -237,11 +237,11 @@ impl LiveIndex {
     /// Returns [`Error::Storage`] if `advice.ndjson` cannot be written, and any error of
     /// [`LiveIndex::tend`].
     pub fn synced(&mut self, unsynced: &UnsyncedWrites) -> Result<()> {
-        let new = &self.advisor.given[self.published.min(unsynced.advice)..unsynced.advice];
+        let new = &self.advisor.published_advice[self.n_published.min(unsynced.advice)..unsynced.advice];
         let lines: String = new.iter().map(line).collect();
-        let written = self.advice_file.write_all(lines.as_bytes());
-        written.map_err(|cause| Error::storage(self.folder.join(ADVICE).display().to_string(), cause))?;
-        self.published = self.published.max(unsynced.advice);
+        let result = self.advice_file.write_all(lines.as_bytes());
+        result.map_err(|cause| Error::storage(self.folder.join(ADVICE).display().to_string(), cause))?;
+        self.n_published = self.n_published.max(unsynced.advice);
         self.tend()
     }
 
@@ -258,17 +258,17 @@ impl LiveIndex {
         }
         self.postings.tend(self.pages.len() as u32)?;
         let (log, pages) = (self.log.reader(), &self.pages);
-        let of = |page| (pages.record(page), pages.cluster(page));
-        if let Some((domain, rules)) = self.advisor.rules.tend(&log, of)? {
+        let page_state = |page| (pages.record(page), pages.cluster(page));
+        if let Some((domain, rules)) = self.advisor.rules.tend(&log, page_state)? {
             self.log.append(&LogPayload::Rules(domain.clone(), rules.clone()).encode());
             self.advisor.take_rules(&domain, rules);
         }
         Ok(())
     }
 
-    /// Returns the published advice with sequence numbers above `since`, the oldest first.
-    pub fn advice(&self, since: u64) -> &[Advice] {
-        &self.advisor.given[(since as usize).min(self.published)..self.published]
+    /// Returns the published advice with sequence numbers above `first`, the oldest first.
+    pub fn advice(&self, first: u64) -> &[Advice] {
+        &self.advisor.published_advice[(first as usize).min(self.n_published)..self.n_published]
     }
 
     /// Returns the newest page of a URL and its copies; `None` if the URL was not added.
@@ -290,23 +290,23 @@ impl LiveIndex {
     /// Returns any error of reading the log.
     pub fn ask(&self, url: &CanonicalUrl) -> Result<UrlVerdict> {
         let url = url.as_str();
-        let fetched = |page| url_of(&self.log, &self.pages, page).map(Some);
+        let url_of_page = |page| url_of(&self.log, &self.pages, page).map(Some);
         if self.pages.by_id(doc_id(url)).is_some() {
             return Ok(UrlVerdict::Skip { why: "fetched", url: Some(url.to_string()) });
         }
         // A small sample of URLs is fetched against the advice, so that wrong advice is discovered.
         let is_probe = is_probe(place_of(url));
         let probed = |verdict| if is_probe { UrlVerdict::Fetch { why: "probe" } } else { verdict };
-        if let Some(rewritten) = self.advisor.rules.rewrite(url) {
-            let is_fetched = self.pages.by_id(doc_id(&rewritten)).is_some();
+        if let Some(canonical) = self.advisor.rules.rewrite(url) {
+            let is_fetched = self.pages.by_id(doc_id(&canonical)).is_some();
             return Ok(probed(match is_fetched {
-                true => UrlVerdict::Skip { why: "url_rule", url: Some(rewritten) },
-                false => UrlVerdict::Rewrite { why: "url_rule", url: rewritten },
+                true => UrlVerdict::Skip { why: "url_rule", url: Some(canonical) },
+                false => UrlVerdict::Rewrite { why: "url_rule", url: canonical },
             }));
         }
         match self.advisor.mirrors.instead(&self.pages, url) {
             Some(SubstituteUrl::Fetched(page)) => {
-                return Ok(probed(UrlVerdict::Skip { why: "mirror", url: fetched(page)? }));
+                return Ok(probed(UrlVerdict::Skip { why: "mirror", url: url_of_page(page)? }));
             }
             Some(SubstituteUrl::Url(url)) => return Ok(probed(UrlVerdict::Rewrite { why: "mirror", url })),
             None => {}
@@ -334,7 +334,7 @@ impl LiveIndex {
             missing: self.missing,
             mirrors: self.advisor.mirrors.count_given() as u64,
             url_rules: self.advisor.rules.count() as u64,
-            advice: self.published as u64,
+            advice: self.n_published as u64,
             log_bytes: self.log.bytes(),
             runs: self.postings.runs() as u64,
         }
@@ -375,21 +375,22 @@ impl LiveIndex {
     }
 
     fn answer(&self, page: u32, record: LoggedPage) -> Result<AddedPageAnswer> {
-        let near = match record.of {
+        let match_kind = match record.of {
             None => None,
-            Some((of, resemblance)) => {
-                let by = match (record.sample.is_empty(), self.pages.host_of(of) == self.pages.host_of(page)) {
+            Some((original, resemblance)) => {
+                let measure = match (record.sample.is_empty(), self.pages.host_of(original) == self.pages.host_of(page))
+                {
                     (true, _) => "exact",
                     (false, true) => "view",
                     (false, false) => "overlap",
                 };
                 let resemblance = f64::from(resemblance) / WHOLE_UNITS as f64;
-                Some(OriginalPage { url: url_of(&self.log, &self.pages, of)?, resemblance, by })
+                Some(OriginalPage { url: url_of(&self.log, &self.pages, original)?, resemblance, by: measure })
             }
         };
-        let state = match &near {
+        let state = match &match_kind {
             None => PageState::New,
-            Some(near) if near.by == "exact" => PageState::Exact,
+            Some(match_kind) if match_kind.by == "exact" => PageState::Exact,
             Some(_) => PageState::Near,
         };
         let collection = self
@@ -400,7 +401,7 @@ impl LiveIndex {
         Ok(AddedPageAnswer {
             doc_id: format!("{:016x}", self.pages.doc_id(page)),
             state,
-            near,
+            near: match_kind,
             cluster: format!("{:016x}", self.pages.doc_id(self.pages.cluster(page))),
             collection,
             url: record.url,
@@ -410,15 +411,15 @@ impl LiveIndex {
 
 /// Returns the maximum number of postings that are kept in memory, for a memory budget in bytes.
 fn postings_in_memory(memory_bytes: u64) -> usize {
-    let most = match memory_bytes {
+    let limit = match memory_bytes {
         0 => POSTINGS_IN_MEMORY,
         bytes => (bytes / 4 / (2 * POSTING_BYTES)).min(POSTINGS_IN_MEMORY),
     };
-    most as usize
+    limit as usize
 }
 
 /// Adds a page of the log to the table of pages; returns its number.
-fn put(pages: &mut LivePages, record: &LoggedPage, place: LogPosition) -> u32 {
+fn add_page(pages: &mut LivePages, record: &LoggedPage, place: LogPosition) -> u32 {
     let host = pages.host(host(&record.url));
     let page = pages.push(LivePageRow {
         doc_id: doc_id(&record.url),
@@ -428,7 +429,7 @@ fn put(pages: &mut LivePages, record: &LoggedPage, place: LogPosition) -> u32 {
         host,
         title: record.title,
         counting: record.counting,
-        of: record.of.map_or(NONE, |(of, _)| of),
+        original: record.of.map_or(NONE, |(of, _)| of),
     });
     record.joins.iter().for_each(|&other| pages.join(other, page));
     page

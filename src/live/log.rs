@@ -66,21 +66,21 @@ pub(crate) struct Log {
     /// Segment files, in order; frames are appended to the last one.
     segments: Vec<Arc<File>>,
     /// Number of bytes of the last segment that were written to the operating system.
-    written: u64,
+    written_bytes: u64,
     /// Frames that were appended and are not yet written.
-    waiting: Vec<u8>,
+    pending: Vec<u8>,
 }
 
 impl Log {
-    /// Opens the log in a folder, creates it if it is missing, and calls `each` with each payload,
+    /// Opens the log in a folder, creates it if it is missing, and calls `visit` with each payload,
     /// in order.
     ///
     /// # Errors
     /// Returns [`Error::Input`] if the log is damaged, [`Error::Storage`] if it cannot be read or
-    /// written, and any error of `each`.
-    pub(crate) fn open(folder: &Path, mut each: impl FnMut(&Log, LogPosition, &[u8]) -> Result<()>) -> Result<Log> {
+    /// written, and any error of `visit`.
+    pub(crate) fn open(folder: &Path, mut visit: impl FnMut(&Log, LogPosition, &[u8]) -> Result<()>) -> Result<Log> {
         fs::create_dir_all(folder).map_err(|cause| failed(folder, cause))?;
-        let mut log = Log { folder: folder.to_path_buf(), segments: Vec::new(), written: 0, waiting: Vec::new() };
+        let mut log = Log { folder: folder.to_path_buf(), segments: Vec::new(), written_bytes: 0, pending: Vec::new() };
         for number in 0.. {
             let path = log.segment_path(number);
             let next_exists = log.segment_path(number + 1).exists();
@@ -90,7 +90,7 @@ impl Log {
                 Err(cause) => return Err(failed(&path, cause)),
             };
             log.segments.push(file);
-            log.written = log.replay(number, next_exists, &mut each)?;
+            log.written_bytes = log.replay(number, next_exists, &mut visit)?;
         }
         if log.segments.is_empty() {
             log.begin_segment()?;
@@ -102,40 +102,40 @@ impl Log {
         path_of(&self.folder, number)
     }
 
-    /// Reads the segment `number`, which is the last one so far, and calls `each` with its
+    /// Reads the segment `number`, which is the last one so far, and calls `visit` with its
     /// payloads. Returns the size of its intact frames in bytes; the file is truncated to this size
     /// if no other segment follows.
     fn replay(
         &mut self,
         number: usize,
         next_exists: bool,
-        each: &mut impl FnMut(&Log, LogPosition, &[u8]) -> Result<()>,
+        visit: &mut impl FnMut(&Log, LogPosition, &[u8]) -> Result<()>,
     ) -> Result<u64> {
         let (path, file) = (self.segment_path(number), Arc::clone(&self.segments[number]));
         let mut bytes = Vec::new();
         (&*file).read_to_end(&mut bytes).map_err(|cause| failed(&path, cause))?;
-        self.written = bytes.len() as u64;
-        let mut at = 0;
-        while let Some(payload) = frame(&bytes, at) {
+        self.written_bytes = bytes.len() as u64;
+        let mut offset = 0;
+        while let Some(payload) = frame(&bytes, offset) {
             if payload[0] != COMMIT {
-                each(self, LogPosition::new(number, (at + HEAD) as u64), payload)?;
+                visit(self, LogPosition::new(number, (offset + HEAD) as u64), payload)?;
             }
-            at += HEAD + payload.len();
+            offset += HEAD + payload.len();
         }
-        if at < bytes.len() {
+        if offset < bytes.len() {
             // One commit may follow a broken frame after a crash, because the disk may write the
             // blocks of one group in any order. Two commits, or a later segment, prove that this
             // byte was on disk.
-            if commits(&bytes[at..]) > 1 || next_exists {
+            if commits(&bytes[offset..]) > 1 || next_exists {
                 let why = format!(
-                    "the log is damaged at byte {at}, in records that were acknowledged; restore the file from a \
+                    "the log is damaged at byte {offset}, in records that were acknowledged; restore the file from a \
                      backup, or start with a new folder and add the pages again"
                 );
                 return Err(Error::input(path.display().to_string(), why));
             }
-            file.set_len(at as u64).and_then(|()| file.sync_data()).map_err(|cause| failed(&path, cause))?;
+            file.set_len(offset as u64).and_then(|()| file.sync_data()).map_err(|cause| failed(&path, cause))?;
         }
-        Ok(at as u64)
+        Ok(offset as u64)
     }
 
     fn begin_segment(&mut self) -> Result<()> {
@@ -146,7 +146,7 @@ impl Log {
         let folder = File::open(&self.folder).and_then(|folder| folder.sync_all());
         folder.map_err(|cause| failed(&self.folder, cause))?;
         self.segments.push(Arc::new(file));
-        self.written = 0;
+        self.written_bytes = 0;
         Ok(())
     }
 
@@ -154,16 +154,16 @@ impl Log {
     /// have.
     pub(crate) fn append(&mut self, payload: &[u8]) -> LogPosition {
         debug_assert!(payload.len() <= MAX_PAYLOAD_BYTES && payload[0] != COMMIT);
-        let at = self.written + self.waiting.len() as u64 + HEAD as u64;
+        let offset = self.written_bytes + self.pending.len() as u64 + HEAD as u64;
         self.push(payload);
-        LogPosition::new(self.segments.len() - 1, at)
+        LogPosition::new(self.segments.len() - 1, offset)
     }
 
     fn push(&mut self, payload: &[u8]) {
-        self.waiting.extend(MARK.to_le_bytes());
-        self.waiting.extend((payload.len() as u32).to_le_bytes());
-        self.waiting.extend(xxh3_64(payload).to_le_bytes());
-        self.waiting.extend(payload);
+        self.pending.extend(MARK.to_le_bytes());
+        self.pending.extend((payload.len() as u32).to_le_bytes());
+        self.pending.extend(xxh3_64(payload).to_le_bytes());
+        self.pending.extend(payload);
     }
 
     /// Writes the pending frames to the operating system; returns `None` if there are none. The
@@ -173,24 +173,24 @@ impl Log {
     /// Returns [`Error::Storage`] if the frames cannot be written, for example on a full disk. The
     /// frames stay pending, and the next call writes them.
     pub(crate) fn flush(&mut self) -> Result<Option<Arc<File>>> {
-        if self.waiting.is_empty() {
+        if self.pending.is_empty() {
             return Ok(None);
         }
-        let appended = self.waiting.len();
+        let appended = self.pending.len();
         self.push(&[COMMIT]);
         let file = Arc::clone(self.segments.last().expect("a log has a segment"));
-        if let Err(cause) = (&*file).write_all(&self.waiting) {
-            self.waiting.truncate(appended);
+        if let Err(cause) = (&*file).write_all(&self.pending) {
+            self.pending.truncate(appended);
             // A partly written group is removed, so that a retry does not append after a broken
             // frame.
-            let _ = file.set_len(self.written);
+            let _ = file.set_len(self.written_bytes);
             return Err(failed(&self.segment_path(self.segments.len() - 1), cause));
         }
-        self.written += self.waiting.len() as u64;
-        self.waiting.clear();
+        self.written_bytes += self.pending.len() as u64;
+        self.pending.clear();
         // The old segment is synced first: on replay, the presence of a later segment means that
         // all frames of this one are on disk.
-        if self.written >= SEGMENT_BYTES {
+        if self.written_bytes >= SEGMENT_BYTES {
             file.sync_data().map_err(|cause| failed(&self.folder, cause))?;
             self.begin_segment()?;
         }
@@ -204,9 +204,9 @@ impl Log {
     /// read.
     pub(crate) fn read(&self, place: LogPosition) -> Result<Vec<u8>> {
         let (segment, offset) = place.parts();
-        if !self.has(place) {
-            let at = (offset - self.written) as usize - HEAD;
-            return Ok(frame(&self.waiting, at).expect("it was appended").to_vec());
+        if !self.has_flushed(place) {
+            let start = (offset - self.written_bytes) as usize - HEAD;
+            return Ok(frame(&self.pending, start).expect("it was appended").to_vec());
         }
         read_from(&self.segments[segment], offset).map_err(|fault| fault.of(&self.segment_path(segment)))
     }
@@ -222,8 +222,8 @@ impl Log {
         decode: impl FnOnce(&[u8]) -> Option<T>,
     ) -> Result<Option<T>> {
         let (segment, offset) = place.parts();
-        if !self.has(place) {
-            return Ok(decode(&self.waiting[(offset - self.written) as usize..]));
+        if !self.has_flushed(place) {
+            return Ok(decode(&self.pending[(offset - self.written_bytes) as usize..]));
         }
         let mut start = [0; START];
         let read = read_at(&self.segments[segment], &mut start, offset);
@@ -233,13 +233,13 @@ impl Log {
 
     /// Returns true if no frames are pending.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.waiting.is_empty()
+        self.pending.is_empty()
     }
 
     /// Returns true if the payload at a position has been flushed.
-    fn has(&self, place: LogPosition) -> bool {
+    fn has_flushed(&self, place: LogPosition) -> bool {
         let (segment, offset) = place.parts();
-        segment + 1 < self.segments.len() || offset < self.written
+        segment + 1 < self.segments.len() || offset < self.written_bytes
     }
 
     /// Returns a reader of the payloads that have been flushed so far, for use on another thread.
@@ -249,9 +249,10 @@ impl Log {
 
     /// Returns the size of all segments, in bytes, without pending frames.
     pub(crate) fn bytes(&self) -> u64 {
-        let full = self.segments.len() as u64 - 1;
-        let sizes = self.segments[..full as usize].iter().map(|file| file.metadata().map_or(0, |about| about.len()));
-        sizes.sum::<u64>() + self.written
+        let full_segments = self.segments.len() as u64 - 1;
+        let sizes =
+            self.segments[..full_segments as usize].iter().map(|file| file.metadata().map_or(0, |about| about.len()));
+        sizes.sum::<u64>() + self.written_bytes
     }
 }
 
@@ -283,8 +284,8 @@ impl Fault {
     fn of(self, path: &Path) -> Error {
         match self {
             Fault::Io(cause) => failed(path, cause),
-            Fault::Damaged(at) => {
-                let why = format!("the log is damaged at byte {at}; restore the file from a backup");
+            Fault::Damaged(offset) => {
+                let why = format!("the log is damaged at byte {offset}; restore the file from a backup");
                 Error::input(path.display().to_string(), why)
             }
         }
@@ -298,9 +299,10 @@ fn read_from(file: &File, offset: u64) -> std::result::Result<Vec<u8>, Fault> {
     let mut bytes = vec![0; 2048];
     let read = read_at(file, &mut bytes, start).map_err(Fault::Io)?;
     bytes.truncate(read);
-    let whole = HEAD + length(&bytes).filter(|&length| length <= MAX_PAYLOAD_BYTES).ok_or(Fault::Damaged(start))?;
-    if whole > bytes.len() {
-        bytes.resize(whole, 0);
+    let frame_length =
+        HEAD + length(&bytes).filter(|&length| length <= MAX_PAYLOAD_BYTES).ok_or(Fault::Damaged(start))?;
+    if frame_length > bytes.len() {
+        bytes.resize(frame_length, 0);
         read_at(file, &mut bytes[read..], start + read as u64).map_err(Fault::Io)?;
     }
     frame(&bytes, 0).map(<[u8]>::to_vec).ok_or(Fault::Damaged(start))
@@ -308,16 +310,16 @@ fn read_from(file: &File, offset: u64) -> std::result::Result<Vec<u8>, Fault> {
 
 /// Reads until the buffer is full or the file ends; returns the number of bytes read.
 fn read_at(file: &File, buffer: &mut [u8], start: u64) -> std::io::Result<usize> {
-    let mut done = 0;
-    while done < buffer.len() {
-        match file.read_at(&mut buffer[done..], start + done as u64) {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read_at(&mut buffer[filled..], start + filled as u64) {
             Ok(0) => break,
-            Ok(read) => done += read,
+            Ok(read) => filled += read,
             Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
             Err(cause) => return Err(cause),
         }
     }
-    Ok(done)
+    Ok(filled)
 }
 
 /// Returns the payload length that a frame header states; `None` if the bytes do not begin with a
@@ -328,8 +330,8 @@ fn length(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Returns the payload of the frame at an offset; `None` if the frame is incomplete or damaged.
-fn frame(bytes: &[u8], at: usize) -> Option<&[u8]> {
-    let bytes = &bytes[at..];
+fn frame(bytes: &[u8], offset: usize) -> Option<&[u8]> {
+    let bytes = &bytes[offset..];
     let payload = bytes.get(HEAD..HEAD + length(bytes)?)?;
     let checksum = u64::from_le_bytes(bytes[8..HEAD].try_into().expect("eight bytes"));
     (!payload.is_empty() && xxh3_64(payload) == checksum).then_some(payload)
@@ -355,17 +357,17 @@ mod tests {
     use super::*;
 
     fn payloads(folder: &Path) -> Result<(Log, Vec<Vec<u8>>)> {
-        let mut found = Vec::new();
+        let mut payloads = Vec::new();
         let log = Log::open(folder, |log, place, payload| {
             assert_eq!(log.read(place).unwrap(), payload);
-            found.push(payload.to_vec());
+            payloads.push(payload.to_vec());
             Ok(())
         })?;
-        Ok((log, found))
+        Ok((log, payloads))
     }
 
     /// Writes two groups: `1 a` and `1 b`, then `1 c`. Returns their positions.
-    fn written(folder: &Path) -> Vec<LogPosition> {
+    fn write_groups(folder: &Path) -> Vec<LogPosition> {
         let (mut log, _) = payloads(folder).unwrap();
         let mut places = vec![log.append(b"\x01a"), log.append(b"\x01b")];
         assert_eq!(log.read(places[1]).unwrap(), b"\x01b");
@@ -379,15 +381,15 @@ mod tests {
 
     #[test]
     fn truncated_file_is_read_up_to_the_last_whole_frame() {
-        let whole = tempfile::tempdir().unwrap();
-        written(whole.path());
-        let bytes = fs::read(whole.path().join("000000.log")).unwrap();
-        for cut in 0..=bytes.len() {
+        let complete = tempfile::tempdir().unwrap();
+        write_groups(complete.path());
+        let bytes = fs::read(complete.path().join("000000.log")).unwrap();
+        for length in 0..=bytes.len() {
             let folder = tempfile::tempdir().unwrap();
-            fs::write(folder.path().join("000000.log"), &bytes[..cut]).unwrap();
-            let (mut log, found) = payloads(folder.path()).unwrap();
-            let expected = [18, 36, 71].iter().filter(|end| **end <= cut).count();
-            assert_eq!(found.len(), expected, "cut at {cut}");
+            fs::write(folder.path().join("000000.log"), &bytes[..length]).unwrap();
+            let (mut log, frames) = payloads(folder.path()).unwrap();
+            let expected = [18, 36, 71].iter().filter(|end| **end <= length).count();
+            assert_eq!(frames.len(), expected, "cut at {length}");
             let place = log.append(b"\x01d");
             log.flush().unwrap();
             assert_eq!(log.read(place).unwrap(), b"\x01d");
@@ -399,16 +401,16 @@ mod tests {
     fn damage_before_acknowledged_data_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("000000.log");
-        written(folder.path());
+        write_groups(folder.path());
         let bytes = fs::read(&path).unwrap();
-        for at in 0..bytes.len() {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= 0x10;
-            fs::write(&path, &damaged).unwrap();
+        for position in 0..bytes.len() {
+            let mut damaged_bytes = bytes.clone();
+            damaged_bytes[position] ^= 0x10;
+            fs::write(&path, &damaged_bytes).unwrap();
             // The frames of the first group end at byte 36, and its commit at byte 53. Damage
             // before byte 36 leaves both commits intact, and the second commit was only written
             // once the first group was on disk.
-            assert_eq!(payloads(folder.path()).is_err(), at < 36, "byte {at}");
+            assert_eq!(payloads(folder.path()).is_err(), position < 36, "byte {position}");
         }
     }
 }

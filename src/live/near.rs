@@ -85,11 +85,11 @@ pub(crate) type CopyMatch = (u32, u16);
 struct Chunks {
     /// Bit set with one bit for each chunk of the sample, from the lowest bit of each byte on: 1 if
     /// the chunk is not boilerplate.
-    posted: Vec<u8>,
-    counting: u32,
+    posted_bits: Vec<u8>,
+    n_counted: u32,
     /// Number of shared chunks for each earlier page: those that are not boilerplate, and those
     /// that are.
-    shared: HashMap<u32, [u32; 2]>,
+    shared_counts: HashMap<u32, [u32; 2]>,
 }
 
 impl EarlierPages<'_> {
@@ -103,42 +103,42 @@ impl EarlierPages<'_> {
     pub(crate) fn decide(&self, page: &PageDigest, host: u32) -> Result<LoggedPage> {
         let mut record = LoggedPage::undecided(page);
         if page.exact != 0
-            && let Some(same) = self.pages.by_exact(page.exact)
+            && let Some(exact_copy) = self.pages.by_exact(page.exact)
         {
-            record.of = Some((same, WHOLE_UNITS as u16));
-            record.counting = self.pages.counting(same) as u16;
+            record.of = Some((exact_copy, WHOLE_UNITS as u16));
+            record.counting = self.pages.counting(exact_copy) as u16;
             return Ok(record);
         }
         let chunks = self.chunks(page)?;
-        record.counting = chunks.counting.min(u32::from(u16::MAX)) as u16;
-        let mut copied = self.others(page, host, &chunks)?;
+        record.counting = chunks.n_counted.min(u32::from(u16::MAX)) as u16;
+        let mut best = self.find_originals(page, host, &chunks)?;
         // If the page is a view of a page of its host, that page is its original, and the page
         // joins the clusters of the other copies.
-        copied.splice(0..0, self.view(page, host, &chunks)?);
-        record.of = copied.first().copied();
-        record.joins = copied.iter().skip(1).map(|&(other, _)| other).collect();
+        best.splice(0..0, self.view(page, host, &chunks)?);
+        record.of = best.first().copied();
+        record.joins = best.iter().skip(1).map(|&(other, _)| other).collect();
         record.sample = page.sample.clone();
-        record.posted = chunks.posted;
+        record.posted = chunks.posted_bits;
         Ok(record)
     }
 
     fn chunks(&self, page: &PageDigest) -> Result<Chunks> {
-        let mut chunks = Chunks { posted: vec![0; page.sample.len().div_ceil(8)], ..Chunks::default() };
+        let mut chunks = Chunks { posted_bits: vec![0; page.sample.len().div_ceil(8)], ..Chunks::default() };
         let (mut pages, mut hosts) = (Vec::new(), Vec::new());
-        for (at, &hash) in page.sample.iter().enumerate() {
+        for (number, &hash) in page.sample.iter().enumerate() {
             self.postings.find(hash, &mut pages)?;
             hosts.clear();
             hosts.extend(pages.iter().map(|&page| self.pages.host_of(page)));
             hosts.sort_unstable();
-            let most = hosts.chunk_by(|x, y| x == y).map(<[u32]>::len).max().unwrap_or(0);
+            let limit = hosts.chunk_by(|x, y| x == y).map(<[u32]>::len).max().unwrap_or(0);
             let template = self.overlap.template_pages as usize;
-            let is_boilerplate = (template > 0 && most > template) || pages.len() >= MAX_PAGES;
+            let is_boilerplate = (template > 0 && limit > template) || pages.len() >= MAX_PAGES;
             for &page in &pages {
-                chunks.shared.entry(page).or_default()[usize::from(is_boilerplate)] += 1;
+                chunks.shared_counts.entry(page).or_default()[usize::from(is_boilerplate)] += 1;
             }
             if !is_boilerplate {
-                chunks.posted[at / 8] |= 1 << (at % 8);
-                chunks.counting += 1;
+                chunks.posted_bits[number / 8] |= 1 << (number % 8);
+                chunks.n_counted += 1;
             }
         }
         Ok(chunks)
@@ -146,60 +146,63 @@ impl EarlierPages<'_> {
 
     /// Returns the pages that `page` is a copy of, in descending order of resemblance: those at its
     /// place of mirrors, or else at most one page of another host.
-    fn others(&self, page: &PageDigest, host: u32, chunks: &Chunks) -> Result<Vec<CopyMatch>> {
+    fn find_originals(&self, page: &PageDigest, host: u32, chunks: &Chunks) -> Result<Vec<CopyMatch>> {
         let OverlapSettings { min_shared, min_resemblance, min_resemblance_alone, doubt, .. } = *self.overlap;
-        let shared = |other: u32| {
-            let [shared, boilerplate] = chunks.shared.get(&other).copied().unwrap_or_default();
-            let theirs = self.pages.counting(other).saturating_sub(boilerplate);
-            (u64::from(shared), u64::from(chunks.counting.max(theirs).max(1)))
+        let shared_with = |page_b: u32| {
+            let [n_shared, boilerplate] = chunks.shared_counts.get(&page_b).copied().unwrap_or_default();
+            let n_counted = self.pages.counting(page_b).saturating_sub(boilerplate);
+            (u64::from(n_shared), u64::from(chunks.n_counted.max(n_counted).max(1)))
         };
-        let resemblance = |other: u32| {
-            let (shared, larger) = shared(other);
-            (shared * WHOLE_UNITS / larger).min(WHOLE_UNITS)
+        let resemblance = |page_b: u32| {
+            let (n_shared, larger) = shared_with(page_b);
+            (n_shared * WHOLE_UNITS / larger).min(WHOLE_UNITS)
         };
-        let mut copied: Vec<CopyMatch> = Vec::new();
-        for (other, is_certain) in self.mirrors.counterparts(self.pages, &page.url) {
-            let least = if is_certain { MIN_RESEMBLANCE_IN_PLACE } else { units(min_resemblance) };
-            let resemblance = resemblance(other);
-            if resemblance >= least {
-                copied.push((other, resemblance as u16));
+        let mut best: Vec<CopyMatch> = Vec::new();
+        for (candidate, is_certain) in self.mirrors.counterparts(self.pages, &page.url) {
+            let min_units = if is_certain { MIN_RESEMBLANCE_IN_PLACE } else { units(min_resemblance) };
+            let resemblance = resemblance(candidate);
+            if resemblance >= min_units {
+                best.push((candidate, resemblance as u16));
             }
         }
         let order = |&(other, resemblance): &CopyMatch| (Reverse(resemblance), other);
-        copied.sort_unstable_by_key(order);
+        best.sort_unstable_by_key(order);
         // Pages of mirrors are matched by their places; the search over all pages is only for pages
         // that have no match there.
-        if !copied.is_empty() {
-            return Ok(copied);
+        if !best.is_empty() {
+            return Ok(best);
         }
 
         let knows_boilerplate = |host: u32| self.pages.pages_of_host(host) > self.overlap.template_pages;
         let own_known = knows_boilerplate(host);
-        let mut alike = Vec::new();
-        for &other in chunks.shared.keys() {
-            let its_host = self.pages.host_of(other);
+        let mut similar_pages = Vec::new();
+        for &candidate in chunks.shared_counts.keys() {
+            let its_host = self.pages.host_of(candidate);
             let is_furnished = own_known || knows_boilerplate(its_host);
             // Boilerplate that is not yet recognized counts as shared content, so the threshold is
             // higher until one of the hosts has enough pages.
-            let least = units(min_resemblance_alone).max(if is_furnished { 0 } else { MIN_BOILERPLATE_PAGES });
-            let (shared, larger) = shared(other);
-            let is_enough =
-                shared >= min_shared.max(1).into() && shared * WHOLE_UNITS >= least * (larger + u64::from(doubt));
+            let min_units = units(min_resemblance_alone).max(if is_furnished { 0 } else { MIN_BOILERPLATE_PAGES });
+            let (n_shared, larger) = shared_with(candidate);
+            let is_enough = n_shared >= min_shared.max(1).into()
+                && n_shared * WHOLE_UNITS >= min_units * (larger + u64::from(doubt));
             if its_host != host && is_enough {
-                alike.push((other, resemblance(other) as u16));
+                similar_pages.push((candidate, resemblance(candidate) as u16));
             }
         }
-        alike.sort_unstable_by_key(order);
+        similar_pages.sort_unstable_by_key(order);
         // URLs are in the log, and each one costs a read, so only the first few pages are tested by
         // name.
-        for &(other, resemblance) in alike.iter().take(MAX_COMPARED) {
-            let url = crate::record::url_of(self.log, self.pages, other)?;
-            let (shared, larger) = shared(other);
+        for &(candidate, resemblance) in similar_pages.iter().take(MAX_COMPARED) {
+            let url = crate::record::url_of(self.log, self.pages, candidate)?;
+            let (n_shared, larger) = shared_with(candidate);
             let has_its_name = aligned(&page.url, &url).is_some();
             let is_enough =
-                has_its_name || shared * WHOLE_UNITS >= MIN_RESEMBLANCE_RENAMED * (larger + u64::from(doubt));
-            if is_enough && !self.mirrors.are_apart(&page.url, &url) && !self.has_neighbour(&page.url, host, other)? {
-                return Ok(vec![(other, resemblance)]);
+                has_its_name || n_shared * WHOLE_UNITS >= MIN_RESEMBLANCE_RENAMED * (larger + u64::from(doubt));
+            if is_enough
+                && !self.mirrors.are_apart(&page.url, &url)
+                && !self.has_neighbour(&page.url, host, candidate)?
+            {
+                return Ok(vec![(candidate, resemblance)]);
             }
         }
         Ok(Vec::new())
@@ -221,20 +224,20 @@ impl EarlierPages<'_> {
         if self.overlap.views == 0.0 || page.title == 0 {
             return Ok(None);
         }
-        let Some(other) = self.pages.by_title(host, page.title) else { return Ok(None) };
-        let theirs = sample_of(self.log, self.pages, other)?;
-        let resemblance = resemblance(&page.sample, &theirs);
+        let Some(candidate) = self.pages.by_title(host, page.title) else { return Ok(None) };
+        let candidate_sample = sample_of(self.log, self.pages, candidate)?;
+        let resemblance = resemblance(&page.sample, &candidate_sample);
         let views = units(self.overlap.views);
         if page.sample.is_empty() || resemblance < views {
             return Ok(None);
         }
         // Resemblance without boilerplate: shared chunks as a fraction of the chunks that either
         // page has.
-        let [own_shared, boilerplate] = chunks.shared.get(&other).copied().unwrap_or_default();
-        let own_all = chunks.counting + self.pages.counting(other).saturating_sub(boilerplate) - own_shared;
-        let own = u64::from(own_shared) * WHOLE_UNITS / u64::from(own_all.max(1));
-        let is_view = own_all == 0 || own * 4 >= views * 3;
-        Ok(is_view.then_some((other, resemblance as u16)))
+        let [own_shared, boilerplate] = chunks.shared_counts.get(&candidate).copied().unwrap_or_default();
+        let own_all = chunks.n_counted + self.pages.counting(candidate).saturating_sub(boilerplate) - own_shared;
+        let shared_fraction = u64::from(own_shared) * WHOLE_UNITS / u64::from(own_all.max(1));
+        let is_view = own_all == 0 || shared_fraction * 4 >= views * 3;
+        Ok(is_view.then_some((candidate, resemblance as u16)))
     }
 }
 
@@ -246,7 +249,7 @@ pub(crate) fn sample_of(log: &Log, pages: &LivePages, page: u32) -> Result<Vec<u
     let record = page_record(log, pages, page)?;
     match record.of {
         // Of the pages with one text, only the first one stores the sample.
-        Some((of, _)) if record.sample.is_empty() => sample_of(log, pages, of),
+        Some((original, _)) if record.sample.is_empty() => sample_of(log, pages, original),
         _ => Ok(record.sample),
     }
 }
@@ -258,22 +261,22 @@ fn units(share: f64) -> u64 {
 
 /// Returns the resemblance of two samples in units of 1/10,000: the hashes in both as a fraction of
 /// the hashes in either, up to the hash to which both samples are complete.
-pub(crate) fn resemblance(ours: &[u64], theirs: &[u64]) -> u64 {
-    let (Some(our_last), Some(their_last)) = (ours.last(), theirs.last()) else { return 0 };
+pub(crate) fn resemblance(sample_a: &[u64], sample_b: &[u64]) -> u64 {
+    let (Some(our_last), Some(their_last)) = (sample_a.last(), sample_b.last()) else { return 0 };
     // A cut sample gives no evidence about hashes above its last one.
-    let (ours, theirs) = match crate::digest::is_cut(ours) || crate::digest::is_cut(theirs) {
+    let (sample_a, sample_b) = match crate::digest::is_cut(sample_a) || crate::digest::is_cut(sample_b) {
         true => {
             let last = our_last.min(their_last);
             let up_to = |of: &[u64]| of.partition_point(|hash| hash <= last);
-            (&ours[..up_to(ours)], &theirs[..up_to(theirs)])
+            (&sample_a[..up_to(sample_a)], &sample_b[..up_to(sample_b)])
         }
-        false => (ours, theirs),
+        false => (sample_a, sample_b),
     };
-    let (mut shared, mut at) = (0, 0);
-    for hash in ours {
-        at += theirs[at..].partition_point(|other| other < hash);
-        shared += u64::from(theirs.get(at) == Some(hash));
+    let (mut n_shared, mut position) = (0, 0);
+    for hash in sample_a {
+        position += sample_b[position..].partition_point(|other| other < hash);
+        n_shared += u64::from(sample_b.get(position) == Some(hash));
     }
-    let all = (ours.len() + theirs.len()) as u64 - shared;
-    shared * WHOLE_UNITS / all.max(1)
+    let union_size = (sample_a.len() + sample_b.len()) as u64 - n_shared;
+    n_shared * WHOLE_UNITS / union_size.max(1)
 }

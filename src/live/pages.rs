@@ -41,14 +41,14 @@ pub(crate) struct LivePageRow {
     /// Number of chunks of the sample that were not boilerplate when the page was added.
     pub counting: u16,
     /// Number of the page that this page is a copy of, or [`NONE`].
-    pub of: u32,
+    pub original: u32,
 }
 
 /// All pages, numbered in the order in which they were added.
 #[derive(Debug, Default)]
 pub(crate) struct LivePages {
     doc_ids: Vec<DocId>,
-    exacts: Vec<u64>,
+    exact_hashes: Vec<u64>,
     places: Vec<u64>,
     records: Vec<LogPosition>,
     hosts: Vec<u32>,
@@ -61,7 +61,7 @@ pub(crate) struct LivePages {
     next: Vec<u32>,
     copies: u32,
     /// The previous page of the same host, for each page.
-    before: Vec<u32>,
+    previous_pages: Vec<u32>,
     by_id: HashTable<u32>,
     by_exact: HashTable<u32>,
     by_place: HashTable<u32>,
@@ -82,7 +82,7 @@ impl LivePages {
     /// earlier page of the same URL.
     pub(crate) fn push(&mut self, row: LivePageRow) -> u32 {
         let number = self.len() as u32;
-        let LivePages { doc_ids, exacts, places, hosts, titles, .. } = self;
+        let LivePages { doc_ids, exact_hashes: exacts, places, hosts, titles, .. } = self;
         doc_ids.push(row.doc_id);
         exacts.push(row.exact);
         places.push(row.place);
@@ -90,23 +90,23 @@ impl LivePages {
         titles.push(row.title);
         self.records.push(row.record);
         self.counting.push(row.counting);
-        put(&mut self.by_id, number, Put::Last, doc_ids, |doc_ids, page| doc_ids[page]);
-        put(&mut self.by_place, number, Put::First, places, |places, page| places[page]);
+        insert_page(&mut self.by_id, number, Put::Last, doc_ids, |doc_ids, page| doc_ids[page]);
+        insert_page(&mut self.by_place, number, Put::First, places, |places, page| places[page]);
         if row.exact != 0 {
-            put(&mut self.by_exact, number, Put::First, exacts, |exacts, page| exacts[page]);
+            insert_page(&mut self.by_exact, number, Put::First, exacts, |exacts, page| exacts[page]);
         }
         if row.title != 0 {
-            let by_title = (&*hosts, &*titles);
-            put(&mut self.by_title, number, Put::Last, &by_title, |(hosts, titles), page| {
+            let title_keys = (&*hosts, &*titles);
+            insert_page(&mut self.by_title, number, Put::Last, &title_keys, |(hosts, titles), page| {
                 title_key(hosts[page], titles[page])
             });
         }
         self.host_pages[row.host as usize] += 1;
-        self.before.push(std::mem::replace(&mut self.host_last[row.host as usize], number));
+        self.previous_pages.push(std::mem::replace(&mut self.host_last[row.host as usize], number));
         self.parents.push(number);
         self.next.push(number);
-        if row.of != NONE {
-            self.join(row.of, number);
+        if row.original != NONE {
+            self.join(row.original, number);
         }
         number
     }
@@ -159,7 +159,7 @@ impl LivePages {
     /// Returns the pages of a host, the newest first.
     pub(crate) fn on_host(&self, host: u32) -> impl Iterator<Item = u32> + '_ {
         let page = |page: u32| Some(page).filter(|&page| page != NONE);
-        std::iter::successors(page(self.host_last[host as usize]), move |&at| page(self.before[at as usize]))
+        std::iter::successors(page(self.host_last[host as usize]), move |&at| page(self.previous_pages[at as usize]))
     }
 
     /// Returns the number of pages of a host.
@@ -174,7 +174,7 @@ impl LivePages {
 
     /// Returns the first page with a text.
     pub(crate) fn by_exact(&self, exact: u64) -> Option<u32> {
-        self.by_exact.find(splitmix64(exact), |&page| self.exacts[page as usize] == exact).copied()
+        self.by_exact.find(splitmix64(exact), |&page| self.exact_hashes[page as usize] == exact).copied()
     }
 
     /// Returns the first page at a place.
@@ -184,8 +184,8 @@ impl LivePages {
 
     /// Returns the newest page of a host with a title.
     pub(crate) fn by_title(&self, host: u32, title: u32) -> Option<u32> {
-        let is_it = |&page: &u32| (self.hosts[page as usize], self.titles[page as usize]) == (host, title);
-        self.by_title.find(splitmix64(title_key(host, title)), is_it).copied()
+        let is_match = |&page: &u32| (self.hosts[page as usize], self.titles[page as usize]) == (host, title);
+        self.by_title.find(splitmix64(title_key(host, title)), is_match).copied()
     }
 
     /// Returns the hash of a page's URL.
@@ -195,7 +195,7 @@ impl LivePages {
 
     /// Returns the fingerprint of a page's text.
     pub(crate) fn exact(&self, page: u32) -> u64 {
-        self.exacts[page as usize]
+        self.exact_hashes[page as usize]
     }
 
     /// Returns the position of a page's record in the log.
@@ -237,18 +237,18 @@ enum Put {
 }
 
 /// Inserts a page into the hash table of a key.
-fn put<Columns>(
+fn insert_page<Columns>(
     table: &mut HashTable<u32>,
     number: u32,
-    which: Put,
+    policy: Put,
     columns: &Columns,
     key: impl Fn(&Columns, usize) -> u64,
 ) {
-    let of = |page: &u32| splitmix64(key(columns, *page as usize));
-    let own = key(columns, number as usize);
-    let entry = table.entry(splitmix64(own), |&page| key(columns, page as usize) == own, of);
+    let hash_of_page = |page: &u32| splitmix64(key(columns, *page as usize));
+    let row_key = key(columns, number as usize);
+    let entry = table.entry(splitmix64(row_key), |&page| key(columns, page as usize) == row_key, hash_of_page);
     match entry {
-        hashbrown::hash_table::Entry::Occupied(mut there) if which == Put::Last => *there.get_mut() = number,
+        hashbrown::hash_table::Entry::Occupied(mut occupied) if policy == Put::Last => *occupied.get_mut() = number,
         hashbrown::hash_table::Entry::Occupied(_) => {}
         hashbrown::hash_table::Entry::Vacant(free) => drop(free.insert(number)),
     }
@@ -264,9 +264,18 @@ mod tests {
 
     use super::*;
 
-    fn row(url: &str, exact: u64, title: u32, of: u32) -> LivePageRow {
+    fn row(url: &str, exact: u64, title: u32, original: u32) -> LivePageRow {
         let doc_id = hash(url);
-        LivePageRow { doc_id, exact, place: doc_id, record: LogPosition::default(), host: 0, title, counting: 0, of }
+        LivePageRow {
+            doc_id,
+            exact,
+            place: doc_id,
+            record: LogPosition::default(),
+            host: 0,
+            title,
+            counting: 0,
+            original,
+        }
     }
 
     #[test]
@@ -275,20 +284,23 @@ mod tests {
         assert_eq!((pages.host("a.example"), pages.host("b.example"), pages.host("a.example")), (0, 1, 0));
         let first = pages.push(row("http://a.example/1", 5, 7, NONE));
         let copy = pages.push(row("http://a.example/2", 5, 7, first));
-        let again = pages.push(row("http://a.example/1", 6, 0, NONE));
-        let third = pages.push(row("http://a.example/3", 0, 0, copy));
-        assert_eq!(pages.by_id(hash("http://a.example/1")), Some(again));
+        let repeated_page = pages.push(row("http://a.example/1", 6, 0, NONE));
+        let third_page = pages.push(row("http://a.example/3", 0, 0, copy));
+        assert_eq!(pages.by_id(hash("http://a.example/1")), Some(repeated_page));
         assert_eq!(pages.by_place(hash("http://a.example/1")), Some(first));
-        assert_eq!((pages.by_exact(5), pages.by_exact(6), pages.by_exact(0)), (Some(first), Some(again), None));
+        assert_eq!((pages.by_exact(5), pages.by_exact(6), pages.by_exact(0)), (Some(first), Some(repeated_page), None));
         assert_eq!((pages.by_title(0, 7), pages.by_title(1, 7)), (Some(copy), None));
         let copies = |pages: &LivePages, page| {
             let mut copies: Vec<u32> = pages.copies(page).collect();
             copies.sort_unstable();
             copies
         };
-        assert_eq!((copies(&pages, first), copies(&pages, again)), (vec![copy, third], vec![]));
+        assert_eq!((copies(&pages, first), copies(&pages, repeated_page)), (vec![copy, third_page], vec![]));
         assert_eq!((pages.clusters(), pages.pages_of_host(0), pages.pages_of_host(1)), (2, 4, 0));
-        pages.join(again, third);
-        assert_eq!((copies(&pages, again), pages.cluster(again)), (vec![first, copy, third], first));
+        pages.join(repeated_page, third_page);
+        assert_eq!(
+            (copies(&pages, repeated_page), pages.cluster(repeated_page)),
+            (vec![first, copy, third_page], first)
+        );
     }
 }

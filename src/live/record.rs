@@ -103,10 +103,10 @@ impl LogPayload {
     /// Returns [`Error::Invariant`] if the payload has another format. Its checksum was right, so
     /// another version of this program wrote it.
     pub(crate) fn decode(payload: &[u8]) -> Result<LogPayload> {
-        let wrong =
+        let invalid =
             || Error::Invariant("a record of the log has another format; it was written by another version".into());
-        let rest = payload.strip_prefix(&[RECORD]).ok_or_else(wrong)?;
-        codec().deserialize(rest).map_err(|_| wrong())
+        let rest = payload.strip_prefix(&[RECORD]).ok_or_else(invalid)?;
+        codec().deserialize(rest).map_err(|_| invalid())
     }
 }
 

@@ -24,7 +24,7 @@ struct Crawl {
 }
 
 impl Crawl {
-    fn at(folder: &Path) -> Crawl {
+    fn open_crawl(folder: &Path) -> Crawl {
         let job = Job::default();
         Crawl { index: LiveIndex::open(folder, &job).unwrap(), digester: Digester::new(&job) }
     }
@@ -56,7 +56,7 @@ impl Crawl {
 #[test]
 fn mirror_is_detected_within_some_tens_of_pages() {
     let folder = tempfile::tempdir().unwrap();
-    let mut crawl = Crawl::at(folder.path());
+    let mut crawl = Crawl::open_crawl(folder.path());
     let (first, second) = ("http://www.a.example/manual/", "http://mirror.example/pub/a/manual/");
     for chapter in 0..25 {
         assert_eq!(crawl.chapter(first, chapter, ".html").state, PageState::New);
@@ -84,8 +84,8 @@ fn mirror_is_detected_within_some_tens_of_pages() {
     assert_eq!((prefix.as_str(), of.as_str()), (second, first));
     assert!(*pages <= 25, "{pages}");
     let verdicts: Vec<UrlVerdict> = (25..525).map(|chapter| crawl.ask(&format!("{second}c{chapter}.htm"))).collect();
-    let rewritten = UrlVerdict::Rewrite { why: "mirror", url: format!("{first}c25.html") };
-    assert!(verdicts[0] == rewritten || verdicts[0] == UrlVerdict::Fetch { why: "probe" }, "{:?}", verdicts[0]);
+    let rewrite_verdict = UrlVerdict::Rewrite { why: "mirror", url: format!("{first}c25.html") };
+    assert!(verdicts[0] == rewrite_verdict || verdicts[0] == UrlVerdict::Fetch { why: "probe" }, "{:?}", verdicts[0]);
     let probes = verdicts.iter().filter(|verdict| **verdict == UrlVerdict::Fetch { why: "probe" }).count();
     assert!((1..=25).contains(&probes), "{probes} of 500 are probes");
     // A page that the kept mirror does not have is fetched from the other one.
@@ -104,7 +104,7 @@ fn mirror_is_detected_within_some_tens_of_pages() {
 #[test]
 fn wrong_advice_is_withdrawn() {
     let folder = tempfile::tempdir().unwrap();
-    let mut crawl = Crawl::at(folder.path());
+    let mut crawl = Crawl::open_crawl(folder.path());
     let (first, second) = ("http://www.a.example/", "http://www.b.example/");
     for chapter in 0..20 {
         crawl.chapter(first, chapter, ".html");
@@ -112,13 +112,13 @@ fn wrong_advice_is_withdrawn() {
     }
     for chapter in 20..80 {
         crawl.chapter(first, chapter, ".html");
-        let other = html(second, &format!("Part {chapter}"), 9_000 + chapter);
-        crawl.add(&format!("{second}c{chapter}.html"), &other);
+        let counterpart = html(second, &format!("Part {chapter}"), 9_000 + chapter);
+        crawl.add(&format!("{second}c{chapter}.html"), &counterpart);
     }
     crawl.sync();
-    let given: Vec<(u64, AdvisedAction, Option<u64>)> =
+    let given_advice: Vec<(u64, AdvisedAction, Option<u64>)> =
         crawl.index.advice(0).iter().map(|advice| (advice.sequence, advice.action, advice.withdraws)).collect();
-    assert_eq!(given, [(1, AdvisedAction::Rewrite, None), (2, AdvisedAction::Fetch, Some(1))]);
+    assert_eq!(given_advice, [(1, AdvisedAction::Rewrite, None), (2, AdvisedAction::Fetch, Some(1))]);
     assert_eq!(crawl.ask(&format!("{second}c99.html")), UrlVerdict::Fetch { why: "new" });
     assert_eq!(crawl.ask(&format!("{first}c99.html")), UrlVerdict::Fetch { why: "new" });
     assert_eq!(crawl.index.advice(1).len(), 1);
@@ -127,7 +127,7 @@ fn wrong_advice_is_withdrawn() {
 #[test]
 fn many_versions_on_one_host_are_mirrors_and_not_a_trap() {
     let folder = tempfile::tempdir().unwrap();
-    let mut crawl = Crawl::at(folder.path());
+    let mut crawl = Crawl::open_crawl(folder.path());
     for chapter in 0..20 {
         for version in 0..30 {
             let text = html("docs", &format!("Chapter {chapter}"), chapter);
@@ -143,7 +143,7 @@ fn many_versions_on_one_host_are_mirrors_and_not_a_trap() {
 #[test]
 fn sessions_make_a_url_rule() {
     let folder = tempfile::tempdir().unwrap();
-    let mut crawl = Crawl::at(folder.path());
+    let mut crawl = Crawl::open_crawl(folder.path());
     for chapter in 0..200 {
         let text = html("shop", &format!("Thing {chapter}"), chapter);
         crawl.add(&format!("http://shop.example/thing/{chapter}"), &text);
@@ -169,7 +169,7 @@ fn sessions_make_a_url_rule() {
 #[test]
 fn another_process_or_other_settings_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let crawl = Crawl::at(folder.path());
+    let crawl = Crawl::open_crawl(folder.path());
     let why = LiveIndex::open(folder.path(), &Job::default()).unwrap_err().to_string();
     assert!(why.contains("another process"), "{why}");
     drop(crawl);
@@ -199,7 +199,7 @@ fn index_stays_within_its_memory() {
     crawl.sync();
     drop(crawl);
     // With more memory, the index continues where it stopped.
-    let mut crawl = Crawl::at(folder.path());
+    let mut crawl = Crawl::open_crawl(folder.path());
     assert_eq!(crawl.index.figures().pages, pages);
     assert_eq!(crawl.chapter("http://a.example/", 1, ".html").state, PageState::New);
 }
@@ -211,7 +211,7 @@ proptest! {
     #[test]
     fn reopened_index_answers_the_same(pages in prop::collection::vec((0_u64..4, 0_u64..40, 0_u64..12), 1..300)) {
         let folder = tempfile::tempdir().unwrap();
-        let (mut crawl, mut answers) = (Crawl::at(folder.path()), Vec::new());
+        let (mut crawl, mut answers) = (Crawl::open_crawl(folder.path()), Vec::new());
         for (at, &(host, chapter, kind)) in pages.iter().enumerate() {
             let prefix = format!("http://h{host}.example/{}", if host == 3 { "doc/" } else { "" });
             let url = format!("{prefix}c{chapter}.html");
@@ -241,6 +241,6 @@ proptest! {
         };
         let before = reports(&crawl);
         drop(crawl);
-        prop_assert_eq!(before, reports(&Crawl::at(folder.path())));
+        prop_assert_eq!(before, reports(&Crawl::open_crawl(folder.path())));
     }
 }

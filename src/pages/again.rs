@@ -34,10 +34,10 @@ impl FormerInput {
         if name.starts_with("synth://") {
             return Ok(FormerInput(InputSource::Synth(Box::new(Synth::parse(name)?)), name.into()));
         }
-        let found = look(&file_of(name)?, input)?.into_iter().find(|looked| looked.name == name);
+        let entry = look(&file_of(name)?, input)?.into_iter().find(|looked| looked.name == name);
         let missing =
             || Error::input(name, "it is no longer in its zip archive; put the archive back, or run the job again");
-        found.map(|looked| FormerInput(looked.source, name.into())).ok_or_else(missing)
+        entry.map(|looked| FormerInput(looked.source, name.into())).ok_or_else(missing)
     }
 
     /// Yields the records at `offsets`, which must ascend, and possibly other records. For a
@@ -104,8 +104,8 @@ impl InputSource {
             }
             InputSource::Pages(folder, files) => {
                 let base = html_dir::parse_base(&input.base)?;
-                let wanted = |file: &&ListedFile| is_wanted(&html_dir::url_of_file(folder, file, &base));
-                let files: Vec<ListedFile> = files.iter().filter(wanted).cloned().collect();
+                let is_wanted = |file: &&ListedFile| is_wanted(&html_dir::url_of_file(folder, file, &base));
+                let files: Vec<ListedFile> = files.iter().filter(is_wanted).cloned().collect();
                 html_dir::read_files(folder, &files, input, sink)?;
             }
             InputSource::Synth(synth) => {

@@ -56,7 +56,7 @@ impl CharsetDecoder {
         }
         let mut decoder = encoding.new_decoder_without_bom_handling();
         self.buffer.clear();
-        let (mut replaced, mut rest) = (0, body);
+        let (mut n_replaced, mut rest) = (0, body);
         loop {
             self.buffer.reserve(rest.len().clamp(64, 64 << 10));
             let (result, read) = decoder.decode_to_string_without_replacement(rest, &mut self.buffer, true);
@@ -66,11 +66,11 @@ impl CharsetDecoder {
                 DecoderResult::OutputFull => {}
                 DecoderResult::Malformed(..) => {
                     self.buffer.push('\u{fffd}');
-                    replaced += 1;
+                    n_replaced += 1;
                 }
             }
         }
-        DecodedText { text: &self.buffer, replaced }
+        DecodedText { text: &self.buffer, replaced: n_replaced }
     }
 }
 
@@ -79,10 +79,11 @@ fn encoding_of<'a>(body: &'a [u8], transport: Option<&str>, markup: bool) -> (&'
     if let Some((encoding, mark)) = Encoding::for_bom(body) {
         return (encoding, &body[mark..]);
     }
-    let declared = transport.and_then(|label| Encoding::for_label(label.as_bytes()));
+    let label_encoding = transport.and_then(|label| Encoding::for_label(label.as_bytes()));
     let head = &body[..body.len().min(PRESCAN_BYTES)];
-    let declared = declared.or_else(|| if markup { meta(head).or_else(|| xml_declaration(head)) } else { None });
-    (declared.unwrap_or_else(|| guess(body)), body)
+    let label_encoding =
+        label_encoding.or_else(|| if markup { meta(head).or_else(|| xml_declaration(head)) } else { None });
+    (label_encoding.unwrap_or_else(|| guess(body)), body)
 }
 
 fn guess(body: &[u8]) -> &'static Encoding {
@@ -90,38 +91,38 @@ fn guess(body: &[u8]) -> &'static Encoding {
     // The bytes before the first error are ASCII or valid UTF-8. The guess needs those that are not
     // ASCII.
     let beyond_ascii = body[..error.valid_up_to()].iter().position(|byte| !byte.is_ascii());
-    let from = beyond_ascii.unwrap_or(error.valid_up_to()).saturating_sub(1);
-    let sample = &body[from..body.len().min(from + GUESS_BYTES)];
+    let start = beyond_ascii.unwrap_or(error.valid_up_to()).saturating_sub(1);
+    let sample = &body[start..body.len().min(start + GUESS_BYTES)];
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
-    detector.feed(sample, from + sample.len() == body.len());
+    detector.feed(sample, start + sample.len() == body.len());
     detector.guess(None, Utf8Detection::Allow)
 }
 
 /// Returns the encoding that a `<meta>` in `head` declares ("prescan a byte stream" in the
 /// standard).
 fn meta(head: &[u8]) -> Option<&'static Encoding> {
-    let mut at = 0;
+    let mut position = 0;
     loop {
-        at += memchr::memchr(b'<', &head[at..])? + 1;
-        let rest = &head[at..];
+        position += memchr::memchr(b'<', &head[position..])? + 1;
+        let rest = &head[position..];
         if rest.starts_with(b"!--") {
-            at += 1 + memchr::memmem::find(&rest[1..], b"-->")? + 3;
+            position += 1 + memchr::memmem::find(&rest[1..], b"-->")? + 3;
         } else if rest.len() > 4
             && rest[..4].eq_ignore_ascii_case(b"meta")
             && (rest[4] == b'/' || rest[4].is_ascii_whitespace())
         {
-            at += 4;
-            if let Some(encoding) = declaration(head, &mut at)? {
+            position += 4;
+            if let Some(encoding) = declaration(head, &mut position)? {
                 return Some(encoding);
             }
         } else {
             let name = usize::from(rest.first() == Some(&b'/'));
             match rest.get(name)? {
                 letter if letter.is_ascii_alphabetic() => {
-                    at += rest.iter().position(|byte| *byte == b'>' || byte.is_ascii_whitespace())?;
-                    attributes(head, &mut at, |_, _| ())?;
+                    position += rest.iter().position(|byte| *byte == b'>' || byte.is_ascii_whitespace())?;
+                    attributes(head, &mut position, |_, _| ())?;
                 }
-                _ if name == 1 || matches!(rest[0], b'!' | b'?') => at += memchr::memchr(b'>', rest)?,
+                _ if name == 1 || matches!(rest[0], b'!' | b'?') => position += memchr::memchr(b'>', rest)?,
                 _ => {}
             }
         }
@@ -130,9 +131,9 @@ fn meta(head: &[u8]) -> Option<&'static Encoding> {
 
 /// Parses one `<meta>` from the end of its name and returns the encoding that it declares. Returns
 /// `None` if the head ends within the element.
-fn declaration(head: &[u8], at: &mut usize) -> Option<Option<&'static Encoding>> {
+fn declaration(head: &[u8], position: &mut usize) -> Option<Option<&'static Encoding>> {
     let (mut pragma, mut content, mut charset) = (false, None, None);
-    attributes(head, at, |name, value| {
+    attributes(head, position, |name, value| {
         let value = &head[value];
         if name.eq_ignore_ascii_case(b"http-equiv") {
             pragma |= value.eq_ignore_ascii_case(b"content-type");
@@ -155,8 +156,8 @@ fn declaration(head: &[u8], at: &mut usize) -> Option<Option<&'static Encoding>>
 fn charset_parameter(content: &[u8]) -> Option<&[u8]> {
     let mut rest = content;
     loop {
-        let at = rest.windows(7).position(|window| window.eq_ignore_ascii_case(b"charset"))?;
-        rest = rest[at + 7..].trim_ascii_start();
+        let start = rest.windows(7).position(|window| window.eq_ignore_ascii_case(b"charset"))?;
+        rest = rest[start + 7..].trim_ascii_start();
         if let Some(value) = rest.strip_prefix(b"=") {
             return quoted(value.trim_ascii_start(), |byte| byte == b';' || byte.is_ascii_whitespace());
         }
@@ -192,8 +193,8 @@ mod tests {
 
     fn html(body: &[u8], transport: Option<&str>) -> (String, u64) {
         let mut decoder = CharsetDecoder::default();
-        let decoded = decoder.decode(body, transport, true);
-        (decoded.text.to_owned(), decoded.replaced)
+        let text = decoder.decode(body, transport, true);
+        (text.text.to_owned(), text.replaced)
     }
 
     #[test]
@@ -226,7 +227,7 @@ mod tests {
 
     #[test]
     fn meta_equals_the_prescan_of_the_standard() {
-        let of = |head: &str| meta(head.as_bytes()).map(Encoding::name);
+        let charset_of = |head: &str| meta(head.as_bytes()).map(Encoding::name);
         for (head, expected) in [
             ("<meta charset=shift_jis>", Some("Shift_JIS")),
             ("<META/CHARSET = 'euc-jp' >", Some("EUC-JP")),
@@ -249,10 +250,10 @@ mod tests {
             ("</", None),
             ("<meta", None),
         ] {
-            assert_eq!(of(head), expected, "{head}");
+            assert_eq!(charset_of(head), expected, "{head}");
         }
-        let late = format!("{}<meta charset=big5>", " ".repeat(1024));
-        assert_eq!(encoding_of(late.as_bytes(), None, true).0, UTF_8);
+        let late_charset = format!("{}<meta charset=big5>", " ".repeat(1024));
+        assert_eq!(encoding_of(late_charset.as_bytes(), None, true).0, UTF_8);
         assert_eq!(encoding_of(b"<meta charset=big5>", None, false).0, UTF_8);
         assert_eq!(xml_declaration(b"<?xml version='1.0' encoding=\"EUC-JP\"?>"), Some(EUC_JP));
         assert_eq!(xml_declaration(b"<?xml version='1.0'?> encoding='EUC-JP'>"), None);

@@ -31,11 +31,11 @@ impl Damage {
     }
 
     /// Adds a damaged record (offset, reason and detail) that occupies `bytes` of the input.
-    pub fn add_bad(&mut self, one: (u64, Reason, String), bytes: u64) {
+    pub fn add_bad(&mut self, bad_record: (u64, Reason, String), bytes: u64) {
         self.records += 1;
-        *self.bad.entry(one.1).or_default() += 1;
+        *self.bad.entry(bad_record.1).or_default() += 1;
         self.bad_bytes += bytes;
-        self.first_bad = self.first_bad.take().into_iter().chain([one]).min();
+        self.first_bad = self.first_bad.take().into_iter().chain([bad_record]).min();
     }
 
     /// Adds the counts of another worker for the same input.
@@ -66,9 +66,9 @@ impl Damage {
         if !are_too_many && !is_too_much {
             return Ok(());
         }
-        let mut commonest: Vec<_> = self.bad.iter().map(|(reason, n)| (*n, reason.as_str())).collect();
-        commonest.sort_unstable_by(|x, y| y.cmp(x));
-        let mut reasons: Vec<String> = commonest.iter().take(3).map(|(n, word)| format!("{word} {n}")).collect();
+        let mut counts: Vec<_> = self.bad.iter().map(|(reason, n)| (*n, reason.as_str())).collect();
+        counts.sort_unstable_by(|x, y| y.cmp(x));
+        let mut reasons: Vec<String> = counts.iter().take(3).map(|(n, word)| format!("{word} {n}")).collect();
         if self.bad_bytes > 0 && bytes > 0 {
             reasons.push(format!("{} of {} lost", size(self.bad_bytes), size(bytes)));
         }
@@ -93,21 +93,21 @@ mod tests {
 
     #[test]
     fn one_damaged_record_is_allowed_unless_most_of_the_file_is_lost() {
-        let with = |pages: u64, reason: Reason, bytes: u64| {
+        let damage_of = |pages: u64, reason: Reason, bytes: u64| {
             let mut damage = Damage { records: 3, pages, ..Damage::default() };
             damage.add_bad((7, reason, String::new()), bytes);
             damage
         };
         let ends = |damage: &Damage, max_bad: f64| damage.check_against(max_bad, "a.warc", 1000).is_err();
-        assert!(!ends(&with(1, Reason::BadJson, 400), 0.01) && !ends(&with(1, Reason::Truncated, 400), 0.01));
-        assert!(ends(&with(1, Reason::BadJson, 600), 0.01) && ends(&with(1, Reason::BadJson, 400), 0.0));
+        assert!(!ends(&damage_of(1, Reason::BadJson, 400), 0.01) && !ends(&damage_of(1, Reason::Truncated, 400), 0.01));
+        assert!(ends(&damage_of(1, Reason::BadJson, 600), 0.01) && ends(&damage_of(1, Reason::BadJson, 400), 0.0));
         // A truncated file without a page.
-        assert!(ends(&with(0, Reason::Truncated, 400), 0.01) && !ends(&with(0, Reason::BadJson, 400), 0.01));
-        assert!(!ends(&with(0, Reason::Truncated, 400), 0.5));
+        assert!(ends(&damage_of(0, Reason::Truncated, 400), 0.01) && !ends(&damage_of(0, Reason::BadJson, 400), 0.01));
+        assert!(!ends(&damage_of(0, Reason::Truncated, 400), 0.5));
 
-        let mut all = with(1, Reason::BadJson, 400);
-        all.add(with(2, Reason::BadDate, 100));
-        let error = all.check_against(0.1, "a.warc", 1000).unwrap_err().to_string();
+        let mut damage = damage_of(1, Reason::BadJson, 400);
+        damage.add(damage_of(2, Reason::BadDate, 100));
+        let error = damage.check_against(0.1, "a.warc", 1000).unwrap_err().to_string();
         assert!(error.contains("bad_json 1, bad_date 1, 500 bytes of 1000 bytes lost"), "{error}");
     }
 }

@@ -72,27 +72,27 @@ impl<'a> FileReader<'a> {
 }
 
 impl Read for FileReader<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.read_from(self.next, into.len()).map_err(io::Error::other)?;
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.read_from(self.next, buffer.len()).map_err(io::Error::other)?;
         self.next += bytes.len() as u64;
-        into[..bytes.len()].copy_from_slice(&bytes);
+        buffer[..bytes.len()].copy_from_slice(&bytes);
         Ok(bytes.len())
     }
 }
 
 /// Stream that is read from a file, which may have fewer bytes than the stream yields.
 pub trait FileStream {
-    /// Estimates the number of bytes of the file that correspond to `decoded` bytes of the stream
-    /// so far.
-    fn of_file(&self, decoded: u64) -> u64;
+    /// Estimates the number of bytes of the file that correspond to `decoded_bytes` bytes of the
+    /// stream so far.
+    fn file_bytes(&self, decoded_bytes: u64) -> u64;
 
     /// Returns the number of bytes of the file that have not been read.
     fn rest(&self) -> u64;
 }
 
 impl FileStream for &[u8] {
-    fn of_file(&self, decoded: u64) -> u64 {
-        decoded
+    fn file_bytes(&self, decoded_bytes: u64) -> u64 {
+        decoded_bytes
     }
 
     fn rest(&self) -> u64 {
@@ -101,8 +101,8 @@ impl FileStream for &[u8] {
 }
 
 impl FileStream for FileReader<'_> {
-    fn of_file(&self, decoded: u64) -> u64 {
-        decoded
+    fn file_bytes(&self, decoded_bytes: u64) -> u64 {
+        decoded_bytes
     }
 
     fn rest(&self) -> u64 {
@@ -151,7 +151,7 @@ impl<'a> Stream<'a> {
             Compression::None => Stream::Plain(input),
             Compression::Gzip => Stream::Gzip(Box::new(flate2::bufread::GzDecoder::new(input))),
             Compression::Zstd => {
-                let head = FrameHead::parse(&look(&mut input)?);
+                let head = FrameHead::parse(&peek(&mut input)?);
                 if let Some(head) = head.filter(|head| head.window > window_bytes) {
                     return Err(io::Error::other(refuse_window(head.window, window_bytes)));
                 }
@@ -200,7 +200,7 @@ impl<'a> Stream<'a> {
             }
             input.consume(zeros);
         }
-        let head = look(&mut input)?;
+        let head = peek(&mut input)?;
         match Compression::detect(&head) {
             // The payload of a plain WARC record may begin like a compressed member, so the rest of
             // the file is plain.
@@ -212,23 +212,23 @@ impl<'a> Stream<'a> {
 }
 
 /// Returns the next bytes of an input without consuming them.
-fn look(input: &mut Buffered) -> io::Result<Vec<u8>> {
-    let held = input.fill_buf()?;
-    if held.len() >= HEAD_BYTES {
-        return Ok(held[..HEAD_BYTES].to_vec());
+fn peek(input: &mut Buffered) -> io::Result<Vec<u8>> {
+    let buffered = input.fill_buf()?;
+    if buffered.len() >= HEAD_BYTES {
+        return Ok(buffered[..HEAD_BYTES].to_vec());
     }
     let place = input.get_ref().next - input.buffer().len() as u64;
     input.get_ref().read_from(place, HEAD_BYTES).map_err(io::Error::other)
 }
 
 /// Reads up to the end of a line. Stops before a line that begins a member.
-fn read_line(input: &mut Buffered, is_start: &mut bool, into: &mut [u8]) -> io::Result<usize> {
-    if *is_start && Compression::detect(&look(input)?) != Compression::None {
+fn read_line(input: &mut Buffered, is_start: &mut bool, output: &mut [u8]) -> io::Result<usize> {
+    if *is_start && Compression::detect(&peek(input)?) != Compression::None {
         return Ok(0);
     }
     let buffer = input.fill_buf()?;
-    let end = memchr::memchr(b'\n', buffer).map_or(buffer.len(), |end| end + 1).min(into.len());
-    into[..end].copy_from_slice(&buffer[..end]);
+    let end = memchr::memchr(b'\n', buffer).map_or(buffer.len(), |end| end + 1).min(output.len());
+    output[..end].copy_from_slice(&buffer[..end]);
     *is_start = end > 0 && buffer[end - 1] == b'\n';
     input.consume(end);
     Ok(end)
@@ -262,40 +262,40 @@ impl<'a> DecodedFile<'a> {
     }
 
     /// Returns the number of bytes of the file that have been decoded.
-    fn encoded(&self) -> u64 {
+    fn encoded_bytes(&self) -> u64 {
         self.stream.input().map_or(self.end, |input| input.get_ref().next - input.buffer().len() as u64)
     }
 }
 
 impl Read for DecodedFile<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let count = match &mut self.stream {
-                Stream::Plain(input) => input.read(into),
-                Stream::Lines { input, is_start } => read_line(input, is_start, into),
-                Stream::Gzip(decoder) => decoder.read(into),
-                Stream::Zstd(decoder) => decoder.read(into),
-                Stream::Xz(decoder) => decoder.read(into),
-                Stream::Bzip2(decoder) => decoder.read(into),
+                Stream::Plain(input) => input.read(buffer),
+                Stream::Lines { input, is_start } => read_line(input, is_start, buffer),
+                Stream::Gzip(decoder) => decoder.read(buffer),
+                Stream::Zstd(decoder) => decoder.read(buffer),
+                Stream::Xz(decoder) => decoder.read(buffer),
+                Stream::Bzip2(decoder) => decoder.read(buffer),
                 Stream::End => return Ok(0),
             }
             .map_err(|error| name_window(error, self.window_bytes))?;
             self.yielded += count as u64;
-            if self.yielded > 1 << 20 && self.yielded / RATIO > self.encoded() {
+            if self.yielded > 1 << 20 && self.yielded / RATIO > self.encoded_bytes() {
                 return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it expands to more than 1000 times its size"));
             }
-            if count > 0 || into.is_empty() {
+            if count > 0 || buffer.is_empty() {
                 return Ok(count);
             }
-            self.end = self.encoded();
+            self.end = self.encoded_bytes();
             self.stream = std::mem::replace(&mut self.stream, Stream::End).next(self.window_bytes)?;
         }
     }
 }
 
 impl FileStream for DecodedFile<'_> {
-    fn of_file(&self, decoded: u64) -> u64 {
-        (u128::from(decoded) * u128::from(self.encoded()) / u128::from(self.yielded.max(1))) as u64
+    fn file_bytes(&self, decoded_bytes: u64) -> u64 {
+        (u128::from(decoded_bytes) * u128::from(self.encoded_bytes()) / u128::from(self.yielded.max(1))) as u64
     }
 
     fn rest(&self) -> u64 {
@@ -305,7 +305,7 @@ impl FileStream for DecodedFile<'_> {
 
 /// Replaces the error of an xz stream whose window exceeds the limit by one that names the setting.
 /// Returns any other error unchanged.
-fn name_window(error: io::Error, allowed: u64) -> io::Error {
+fn name_window(error: io::Error, limit: u64) -> io::Error {
     let is_limit = |inner: &(dyn std::error::Error + Send + Sync + 'static)| {
         matches!(inner.downcast_ref(), Some(liblzma::stream::Error::MemLimit))
     };
@@ -315,8 +315,8 @@ fn name_window(error: io::Error, allowed: u64) -> io::Error {
             format!(
                 "its decoder needs more memory than the {} that input.limits.window_bytes (of dedup: --max-window) allows; set it to {} \
                  or more, which each worker may take",
-                size(allowed),
-                allowed * 2
+                size(limit),
+                limit * 2
             ),
         )),
         false => error,

@@ -61,36 +61,36 @@ pub(super) fn recognise(file: &dyn RandomAccess, name: &str) -> Result<std::resu
             false => Ok(Ok(FileFormat::Empty)),
         };
     }
-    let raw = file.read_at(0, HEAD)?;
-    if raw.starts_with(b"PAR1") || raw.starts_with(b"PARE") {
+    let file_head = file.read_at(0, HEAD)?;
+    if file_head.starts_with(b"PAR1") || file_head.starts_with(b"PARE") {
         return Ok(Ok(FileFormat::Parquet));
     }
-    if ZIP_MARKS.iter().any(|mark| raw.starts_with(mark)) {
+    if ZIP_MARKS.iter().any(|mark| file_head.starts_with(mark)) {
         return Ok(zip_entries::entries(file)?.map(|_| FileFormat::Zip));
     }
     // A WARC in zstd may begin with its dictionary, without which nothing decodes.
-    if raw.starts_with(&[0x5d, 0x2a, 0x4d, 0x18]) {
+    if file_head.starts_with(&[0x5d, 0x2a, 0x4d, 0x18]) {
         return Ok(Ok(FileFormat::WarcZstd));
     }
-    let compression = Compression::detect(&raw);
+    let compression = Compression::detect(&file_head);
     let head = decoded_head(file, compression)?;
     if head.is_empty() && compression != Compression::None {
         // The first member is damaged, or the examined bytes hold nothing but empty members.
-        return match head_of_later_member(&raw)
-            .map_or_else(|| by_name(name, compression), |head| of_head(&head, compression))
+        return match head_of_later_member(&file_head)
+            .map_or_else(|| detect_name(name, compression), |head| detect_head(&head, compression))
         {
             Some(kind) => Ok(Ok(kind)),
-            None if raw.len() < HEAD && decodes_to_nothing(file, compression)? => Ok(Ok(FileFormat::Empty)),
+            None if file_head.len() < HEAD && decodes_to_nothing(file, compression)? => Ok(Ok(FileFormat::Empty)),
             None => refuse("its compressed data is damaged from the start; fetch it again"),
         };
     }
     if Compression::detect(&head) != Compression::None && compression != Compression::None {
         return refuse("compressed twice (gzip in gzip, or similar); decompress it once and run again");
     }
-    if let Some(what) = looks_like(&head) {
-        return refuse(what);
+    if let Some(description) = looks_like(&head) {
+        return refuse(description);
     }
-    match of_head(&head, compression).or_else(|| by_name(name, compression)) {
+    match detect_head(&head, compression).or_else(|| detect_name(name, compression)) {
         Some(FileFormat::HtmlFile) if compression != Compression::None => {
             refuse("a compressed HTML page; decompress it, or give WARC, JSONL or Parquet")
         }
@@ -98,13 +98,13 @@ pub(super) fn recognise(file: &dyn RandomAccess, name: &str) -> Result<std::resu
             refuse("not_warc: an HTML page under the name of a crawl file, perhaps a failed download; fetch it again")
         }
         Some(kind) => Ok(Ok(kind)),
-        None if head.iter().all(u8::is_ascii_whitespace) && raw.len() < HEAD => Ok(Ok(FileFormat::Empty)),
+        None if head.iter().all(u8::is_ascii_whitespace) && file_head.len() < HEAD => Ok(Ok(FileFormat::Empty)),
         None => refuse("not_warc: neither WARC nor JSONL, Parquet or HTML; docs/input.md lists the formats"),
     }
 }
 
 /// Returns the format that the first decoded bytes show, or `None` if they are ambiguous.
-fn of_head(head: &[u8], compression: Compression) -> Option<FileFormat> {
+fn detect_head(head: &[u8], compression: Compression) -> Option<FileFormat> {
     let archive = match compression {
         Compression::None => FileFormat::WarcPlain,
         Compression::Gzip => FileFormat::WarcGzip,
@@ -133,14 +133,14 @@ fn of_head(head: &[u8], compression: Compression) -> Option<FileFormat> {
 }
 
 /// Returns the format that the name implies, for content that is ambiguous.
-fn by_name(name: &str, compression: Compression) -> Option<FileFormat> {
+fn detect_name(name: &str, compression: Compression) -> Option<FileFormat> {
     let is_json = claims_lines(name) || ends_in(uncompressed(name), &[".json"]);
     is_json.then_some(FileFormat::Jsonl(compression))
 }
 
 /// Describes content in a format that users give by mistake.
 fn looks_like(head: &[u8]) -> Option<&'static str> {
-    let known: [(&[u8], &str); 7] = [
+    let known_heads: [(&[u8], &str); 7] = [
         (b"version https://git-lfs.github.com/spec", "not_warc: a Git LFS pointer, not the file; run `git lfs pull`"),
         (b"\xff\xfe", "not_utf8: UTF-16; convert it to UTF-8"),
         (b"\xfe\xff", "not_utf8: UTF-16; convert it to UTF-8"),
@@ -149,13 +149,13 @@ fn looks_like(head: &[u8]) -> Option<&'static str> {
         (b"PK\x03\x04", "a compressed zip archive; decompress it"),
         (b"%PDF-", "a PDF"),
     ];
-    known.iter().find(|(magic, _)| head.starts_with(magic)).map(|&(_, what)| what)
+    known_heads.iter().find(|(magic, _)| head.starts_with(magic)).map(|&(_, what)| what)
 }
 
 /// True if the name is that of a file with many pages, or may be.
 fn is_crawl_name(name: &str) -> bool {
-    let bare = uncompressed(name);
-    bare.len() < name.len() || ends_in(bare, &[".json"]) || claims_records(name)
+    let base_name = uncompressed(name);
+    base_name.len() < name.len() || ends_in(base_name, &[".json"]) || claims_records(name)
 }
 
 /// True if the name has the ending of a format in which each file is a crawl, or a part of one.
@@ -195,12 +195,12 @@ fn uncompressed(name: &str) -> &str {
 }
 
 /// True if a name has one of these endings, in upper or lower case.
-fn ends_in(name: &str, endings: &[&str]) -> bool {
-    let has = |ending: &&str| {
-        let at = name.len().checked_sub(ending.len());
-        at.is_some_and(|at| name.as_bytes()[at..].eq_ignore_ascii_case(ending.as_bytes()))
+fn ends_in(name: &str, suffixes: &[&str]) -> bool {
+    let has_suffix = |ending: &&str| {
+        let start = name.len().checked_sub(ending.len());
+        start.is_some_and(|at| name.as_bytes()[at..].eq_ignore_ascii_case(ending.as_bytes()))
     };
-    endings.iter().any(has)
+    suffixes.iter().any(has_suffix)
 }
 
 fn trim(head: &[u8]) -> &[u8] {
@@ -235,12 +235,12 @@ fn decodes_to_nothing(file: &dyn RandomAccess, compression: Compression) -> Resu
 }
 
 /// Returns decoded bytes of the first gzip member, after that at offset 0, that yields any.
-fn head_of_later_member(raw: &[u8]) -> Option<Vec<u8>> {
-    let starts = memchr::memmem::find_iter(raw, b"\x1f\x8b\x08").filter(|&start| start > 0);
+fn head_of_later_member(compressed: &[u8]) -> Option<Vec<u8>> {
+    let starts = memchr::memmem::find_iter(compressed, b"\x1f\x8b\x08").filter(|&start| start > 0);
     starts.into_iter().find_map(|start| {
         let mut head = Vec::new();
-        // The member is cut off at the end of `raw`, so an error there is expected.
-        drop(flate2::bufread::GzDecoder::new(&raw[start..]).take(1 << 10).read_to_end(&mut head));
+        // The member is cut off at the end of `compressed`, so an error there is expected.
+        drop(flate2::bufread::GzDecoder::new(&compressed[start..]).take(1 << 10).read_to_end(&mut head));
         (!head.is_empty()).then_some(head)
     })
 }
@@ -259,22 +259,22 @@ mod tests {
     }
 
     fn xz(bytes: &[u8]) -> Vec<u8> {
-        let mut packed = Vec::new();
-        liblzma::read::XzEncoder::new(bytes, 6).read_to_end(&mut packed).unwrap();
-        packed
+        let mut compressed = Vec::new();
+        liblzma::read::XzEncoder::new(bytes, 6).read_to_end(&mut compressed).unwrap();
+        compressed
     }
 
     fn bzip2(bytes: &[u8]) -> Vec<u8> {
-        let mut packed = Vec::new();
-        bzip2::read::BzEncoder::new(bytes, bzip2::Compression::default()).read_to_end(&mut packed).unwrap();
-        packed
+        let mut compressed = Vec::new();
+        bzip2::read::BzEncoder::new(bytes, bzip2::Compression::default()).read_to_end(&mut compressed).unwrap();
+        compressed
     }
 
     fn utf16(text: &str) -> Vec<u8> {
         text.encode_utf16().flat_map(u16::to_le_bytes).collect()
     }
 
-    fn found(bytes: &[u8], name: &str) -> Result<FileFormat> {
+    fn recognised(bytes: &[u8], name: &str) -> Result<FileFormat> {
         detect(&Bytes(bytes.to_vec()), name)
     }
 
@@ -286,7 +286,7 @@ mod tests {
         let mut first_damaged = gzip(b"x");
         first_damaged[3..].fill(0xff);
         first_damaged.extend(gzip(warc));
-        for (what, bytes, name, kind) in [
+        for (case, bytes, name, kind) in [
             ("plain", warc.to_vec(), "x.warc.gz", FileFormat::WarcPlain),
             ("gzip named .warc (9)", gzip(warc), "x.warc", FileFormat::WarcGzip),
             ("an empty member first (12)", [gzip(b""), gzip(warc)].concat(), "x", FileFormat::WarcGzip),
@@ -331,14 +331,14 @@ mod tests {
             ("an empty member only", gzip(b""), "x", FileFormat::Empty),
             ("blank lines only", b"\r\n\n".to_vec(), "x", FileFormat::Empty),
         ] {
-            assert_eq!(found(&bytes, name).unwrap(), kind, "{what}");
+            assert_eq!(recognised(&bytes, name).unwrap(), kind, "{case}");
         }
     }
 
     #[test]
     fn unreadable_files_are_named_by_their_kind() {
         let line = "{\"url\":\"http://a/\",\"text\":\"x\"}\n";
-        for (what, bytes, name, words) in [
+        for (case, bytes, name, words) in [
             ("gzip in gzip (10)", gzip(&gzip(b"WARC/1.0")), "x.warc.gz", "compressed twice"),
             ("HTML instead of WARC (13)", b"<html>404</html>".to_vec(), "x.warc.gz", "not_warc: an HTML page"),
             (
@@ -356,9 +356,9 @@ mod tests {
             ("noise", b"\x01\x02\x03".to_vec(), "x.warc", "not_warc"),
             ("gzip of noise that does not decode", b"\x1f\x8b\x08\xff\xff\xff".to_vec(), "x", "damaged from the start"),
         ] {
-            let error = found(&bytes, name).unwrap_err();
-            assert_eq!(error.exit_code(), 3, "{what}");
-            assert!(error.to_string().contains(words) && error.to_string().contains(name), "{what}: {error}");
+            let error = recognised(&bytes, name).unwrap_err();
+            assert_eq!(error.exit_code(), 3, "{case}");
+            assert!(error.to_string().contains(words) && error.to_string().contains(name), "{case}: {error}");
         }
     }
 

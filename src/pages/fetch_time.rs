@@ -21,7 +21,7 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime, Timelike};
 pub fn parse(text: &str) -> Option<i64> {
     let text = text.trim();
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    let at = match text.len() {
+    let time = match text.len() {
         4 if digits => date(&format!("{text}-01-01"))?,
         8 if digits => NaiveDate::parse_from_str(text, "%Y%m%d").ok()?.and_hms_opt(0, 0, 0)?,
         14 if digits => NaiveDateTime::parse_from_str(text, "%Y%m%d%H%M%S").ok()?,
@@ -29,7 +29,7 @@ pub fn parse(text: &str) -> Option<i64> {
         10 => date(text)?,
         _ => return date_and_clock(text),
     };
-    Some(seconds(&at.and_utc()))
+    Some(seconds(&time.and_utc()))
 }
 
 fn date(text: &str) -> Option<NaiveDateTime> {
@@ -43,20 +43,20 @@ fn date_and_clock(text: &str) -> Option<i64> {
     let has_offset = clock.contains(['+', '-']);
     let text = format!("{day}T{clock}{}", if has_offset { "" } else { "+00:00" });
     let formats = ["%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%dT%H:%M%#z"];
-    let at = formats.iter().find_map(|format| DateTime::parse_from_str(&text, format).ok())?;
-    is_written_out(day).then(|| seconds(&at))
+    let time = formats.iter().find_map(|format| DateTime::parse_from_str(&text, format).ok())?;
+    is_written_out(day).then(|| seconds(&time))
 }
 
 /// True if a date has four digits for its year and two for month and day. chrono accepts fewer.
 fn is_written_out(date: &str) -> bool {
-    let is = |(at, byte): (usize, u8)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() };
-    date.len() == 10 && date.bytes().enumerate().all(is)
+    let is_date_byte = |(at, byte): (usize, u8)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() };
+    date.len() == 10 && date.bytes().enumerate().all(is_date_byte)
 }
 
 /// Returns the seconds since 1970. chrono represents a leap second as the second before it with
 /// 1000 additional milliseconds.
-fn seconds<Z: chrono::TimeZone>(at: &DateTime<Z>) -> i64 {
-    at.timestamp() + i64::from(at.nanosecond() >= 1_000_000_000)
+fn seconds<Z: chrono::TimeZone>(time: &DateTime<Z>) -> i64 {
+    time.timestamp() + i64::from(time.nanosecond() >= 1_000_000_000)
 }
 
 /// Converts a number of seconds, milliseconds, microseconds or nanoseconds to seconds. The unit is

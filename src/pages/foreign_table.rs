@@ -118,12 +118,12 @@ impl ForeignTable {
     /// text. The iterator returns the same errors.
     pub fn rows<const N: usize>(
         &self,
-        wanted: [&'static [&'static str]; N],
+        field_names: [&'static [&'static str]; N],
         limits: &RecordLimits,
         is_own: impl Fn(usize) -> bool,
     ) -> Result<Rows<N>> {
-        let own: Vec<usize> = (0..self.parts.len()).filter(|&part| is_own(part)).collect();
-        if own.is_empty() {
+        let own_parts: Vec<usize> = (0..self.parts.len()).filter(|&part| is_own(part)).collect();
+        if own_parts.is_empty() {
             return Ok(Box::new(std::iter::empty()));
         }
         let file = open(&self.location)?;
@@ -131,11 +131,11 @@ impl ForeignTable {
         match self.format {
             Format::Parquet => {
                 let file = ParquetFile::open(file).map_err(|fault| fault.of_input(&name))?;
-                Ok(Box::new(ParquetParts::of(file, name, wanted, own)?))
+                Ok(Box::new(ParquetParts::of(file, name, field_names, own_parts)?))
             }
             Format::Fields(compression, separator) => {
                 let place = |name: &&str| self.columns.iter().position(|column| column == name);
-                let places = wanted.map(|names| names.iter().find_map(place));
+                let places = field_names.map(|names| names.iter().find_map(place));
                 let fields = move |line: &str| {
                     let mut fields = fields(line, separator)?;
                     let mut take = |at: usize| fields.get_mut(at).map(std::mem::take);
@@ -145,11 +145,11 @@ impl ForeignTable {
                 Ok(Box::new(lines.map(move |line| line.map(|line| line.row(&fields)))))
             }
             Format::Json(compression) => {
-                let names = wanted.into_iter().enumerate();
-                let all = FieldQuery::new(names.flat_map(|(at, names)| names.iter().map(move |name| (at, *name))));
+                let names = field_names.into_iter().enumerate();
+                let query = FieldQuery::new(names.flat_map(|(at, names)| names.iter().map(move |name| (at, *name))));
                 let fields = move |line: &str| {
-                    let mut found = all.find(line.trim()).ok()?;
-                    let text = |at| match found.take(at) {
+                    let mut values = query.find(line.trim()).ok()?;
+                    let text = |text_of| match values.take(text_of) {
                         Some(Scalar::Real(number)) => Some(format!("{number:?}")),
                         scalar => scalar.and_then(Scalar::into_text).filter(|text| !text.is_empty()),
                     };
@@ -169,14 +169,14 @@ fn fields(line: &str, separator: u8) -> Option<Vec<String>> {
         let mut field = String::new();
         if let Some(mut quoted) = rest.strip_prefix('"') {
             loop {
-                let (text, behind) = quoted.split_once('"')?;
+                let (text, after_quote) = quoted.split_once('"')?;
                 field.push_str(text);
-                let Some(again) = behind.strip_prefix('"') else {
-                    rest = behind;
+                let Some(after_second_quote) = after_quote.strip_prefix('"') else {
+                    rest = after_quote;
                     break;
                 };
                 field.push('"');
-                quoted = again;
+                quoted = after_second_quote;
             }
         }
         let end = memchr::memchr(separator, rest.as_bytes());
@@ -221,11 +221,12 @@ impl Lines {
     fn of(
         file: Arc<dyn RandomAccess>,
         compression: Compression,
-        of: &Location,
+        location: &Location,
         limits: &RecordLimits,
     ) -> Result<Lines> {
-        let decoded = DecodedFile::shared(file, compression, limits).map_err(|error| damaged(of.name(), error))?;
-        Ok(Lines { input: BufReader::new(decoded), name: of.name().into(), limit: limits.record_bytes })
+        let decoded_file =
+            DecodedFile::shared(file, compression, limits).map_err(|error| damage_error(location.name(), error))?;
+        Ok(Lines { input: BufReader::new(decoded_file), name: location.name().into(), limit: limits.record_bytes })
     }
 
     fn line(&mut self) -> io::Result<Line> {
@@ -246,13 +247,13 @@ impl Iterator for Lines {
             match self.line() {
                 Ok(line) if line.length == 0 => return None,
                 Ok(line) if line.bytes.trim_ascii().is_empty() => {}
-                line => return Some(line.map_err(|error| damaged(&self.name, error))),
+                line => return Some(line.map_err(|error| damage_error(&self.name, error))),
             }
         }
     }
 }
 
-fn damaged(name: &str, error: io::Error) -> Error {
+fn damage_error(name: &str, error: io::Error) -> Error {
     sort_out(error)
         .map_or_else(|failure| failure, |(reason, what)| Error::input(name, format!("{}: {what}", reason.as_str())))
 }
@@ -271,12 +272,13 @@ struct ParquetParts<const N: usize> {
 }
 
 impl<const N: usize> ParquetParts<N> {
-    fn of(file: ParquetFile, name: String, wanted: [&[&str]; N], groups: Vec<usize>) -> Result<ParquetParts<N>> {
-        let fits = |physical| !matches!(physical, Physical::FIXED_LEN_BYTE_ARRAY | Physical::INT96);
+    fn of(file: ParquetFile, name: String, field_names: [&[&str]; N], groups: Vec<usize>) -> Result<ParquetParts<N>> {
+        let is_supported = |physical| !matches!(physical, Physical::FIXED_LEN_BYTE_ARRAY | Physical::INT96);
         let mut leaves = [None; N];
-        for (leaf, names) in leaves.iter_mut().zip(wanted) {
+        for (leaf, names) in leaves.iter_mut().zip(field_names) {
             let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
-            *leaf = find(&file, &names, "strings or numbers", fits).map_err(|reason| Error::input(&name, reason))?;
+            *leaf = find(&file, &names, "strings or numbers", is_supported)
+                .map_err(|reason| Error::input(&name, reason))?;
         }
         let groups = groups.into_iter();
         Ok(ParquetParts { file, name, leaves, groups, columns: Vec::new(), left: 0, batch: Vec::new().into_iter() })
@@ -299,14 +301,17 @@ impl<const N: usize> ParquetParts<N> {
             leaf.is_some_and(|leaf| matches!(schema.column(leaf).physical_type(), Physical::FLOAT | Physical::DOUBLE))
         };
         let read = self.file.guard(|| {
-            for (at, (column, leaf)) in columns.iter_mut().zip(leaves).enumerate() {
+            for (column_number, (column, leaf)) in columns.iter_mut().zip(leaves).enumerate() {
                 let values: Vec<Option<String>> = match fractions(leaf) {
                     // A fractional type keeps its decimal point, even for whole values, so that the
                     // text does not depend on the value.
                     true => column.numbers(rows)?.into_iter().map(|number| Some(format!("{:?}", number?))).collect(),
                     false => column.names(rows)?,
                 };
-                batch.iter_mut().zip(values).for_each(|(row, value)| row[at] = value.filter(|text| !text.is_empty()));
+                batch
+                    .iter_mut()
+                    .zip(values)
+                    .for_each(|(row, value)| row[column_number] = value.filter(|text| !text.is_empty()));
             }
             Ok(())
         });
@@ -366,9 +371,9 @@ mod tests {
         let json = "{\"a\": 1, \"b\": \"http://b/,\", \"value\": 0.5}\n{\"x\": \"p \\\"q\\\"\", \"b\": null, \"value\": 1.0}\n";
         for text in [csv, tsv, json] {
             assert_eq!(fields(text.as_bytes()), want, "{text}");
-            let mut packed = GzEncoder::new(Vec::new(), Default::default());
-            packed.write_all(text.as_bytes()).unwrap();
-            assert_eq!(fields(&packed.finish().unwrap()), want, "{text}");
+            let mut compressed = GzEncoder::new(Vec::new(), Default::default());
+            compressed.write_all(text.as_bytes()).unwrap();
+            assert_eq!(fields(&compressed.finish().unwrap()), want, "{text}");
             assert_eq!(fields(&zstd::encode_all(text.as_bytes(), 1).unwrap()), want, "{text}");
         }
         let table = Table::new([
@@ -393,14 +398,14 @@ mod tests {
 
     #[test]
     fn file_that_is_not_a_table_is_an_error_with_its_name() {
-        let mut torn = GzEncoder::new(Vec::new(), Default::default());
-        torn.write_all(&b"a,b\n1,2\n".repeat(1000)).unwrap();
-        let torn = torn.finish().unwrap();
+        let mut truncated = GzEncoder::new(Vec::new(), Default::default());
+        truncated.write_all(&b"a,b\n1,2\n".repeat(1000)).unwrap();
+        let truncated = truncated.finish().unwrap();
         for (bytes, words) in [
             (&b""[..], "is empty"),
             (b"\"a,b\n", "not closed"),
             (b"{\"a\"\n", "not a JSON object"),
-            (&torn[..torn.len() - 9], "before its end"),
+            (&truncated[..truncated.len() - 9], "before its end"),
             (b"PAR1 and nothing else", "bad_parquet"),
         ] {
             let error = read(bytes).unwrap_err().to_string();

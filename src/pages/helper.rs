@@ -61,8 +61,8 @@ pub fn ghostscript() -> Option<&'static str> {
 /// Ghostscript.
 pub fn ghostscript_version() -> &'static str {
     VERSION.get_or_init(|| {
-        let asked = Command::new(GHOSTSCRIPT).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
-        asked.map_or(String::new(), |answer| String::from_utf8_lossy(&answer.stdout).trim().to_owned())
+        let status = Command::new(GHOSTSCRIPT).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
+        status.map_or(String::new(), |answer| String::from_utf8_lossy(&answer.stdout).trim().to_owned())
     })
 }
 
@@ -140,11 +140,11 @@ pub(super) fn document(
         .map_err(failed)?;
     // JSON escapes make a text at most six times as long.
     let (status, message) = fed(child, body, 8 * limits.record_bytes + (1 << 20)).map_err(failed)?;
-    if let Some(refusal) = beyond(form, status, limits) {
+    if let Some(refusal) = limit_refusal(form, status, limits) {
         return Ok(Err(refusal));
     }
     if form == PageForm::PostScript {
-        return Ok(of_postscript(status, message, limits));
+        return Ok(document_of(status, message, limits));
     }
     match serde_json::from_slice(&message) {
         Ok(HelperAnswer::Document(document)) => Ok(Ok(document)),
@@ -156,36 +156,36 @@ pub(super) fn document(
     }
 }
 
-/// Writes `bytes` to a process and reads its output, up to `most` bytes. A process that exceeds
+/// Writes `bytes` to a process and reads its output, up to `limit` bytes. A process that exceeds
 /// them is killed.
-fn fed(mut child: Child, bytes: &[u8], most: u64) -> std::io::Result<(ExitStatus, Vec<u8>)> {
+fn fed(mut child: Child, bytes: &[u8], limit: u64) -> std::io::Result<(ExitStatus, Vec<u8>)> {
     let (mut stdin, stdout) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
     let mut message = Vec::new();
-    let taken = std::thread::scope(|scope| {
+    let read_result = std::thread::scope(|scope| {
         // An error of the write is ignored: a process that needs no more input closes its end.
         Builder::new().spawn_scoped(scope, move || drop(stdin.write_all(bytes))).inspect_err(|_| drop(child.kill()))?;
-        let taken = stdout.take(most + 1).read_to_end(&mut message);
-        if taken.is_err() || message.len() as u64 > most {
+        let read_result = stdout.take(limit + 1).read_to_end(&mut message);
+        if read_result.is_err() || message.len() as u64 > limit {
             let _ = child.kill();
         }
-        taken
+        read_result
     });
     let status = child.wait()?;
-    taken.map(|_| (status, message))
+    read_result.map(|_| (status, message))
 }
 
 /// Returns the refusal of a document whose helper was ended by one of its limits.
-fn beyond(form: PageForm, status: ExitStatus, limits: &RecordLimits) -> Option<Refusal> {
-    let of = |pdf| if form == PageForm::Pdf { pdf } else { Reason::PostScriptFailed };
+fn limit_refusal(form: PageForm, status: ExitStatus, limits: &RecordLimits) -> Option<Refusal> {
+    let reason_of = |pdf| if form == PageForm::Pdf { pdf } else { Reason::PostScriptFailed };
     let RecordLimits { printed_seconds: seconds, printed_bytes: bytes, .. } = limits;
     match status.signal()? {
         SIGXCPU => Some((
-            of(Reason::PdfTooLong),
+            reason_of(Reason::PdfTooLong),
             format!("more than {seconds} s of processor time (input.limits.printed_seconds)"),
         )),
         // A refused allocation aborts the process, and so does a stack overflow.
         SIGABRT | SIGKILL => Some((
-            of(Reason::PdfTooLarge),
+            reason_of(Reason::PdfTooLarge),
             format!("more than {bytes} bytes of memory, or too much stack (input.limits.printed_bytes)"),
         )),
         _ => None,
@@ -193,7 +193,7 @@ fn beyond(form: PageForm, status: ExitStatus, limits: &RecordLimits) -> Option<R
 }
 
 /// Makes a document of the output of Ghostscript.
-fn of_postscript(
+fn document_of(
     status: ExitStatus,
     message: Vec<u8>,
     limits: &RecordLimits,
@@ -219,9 +219,9 @@ mod tests {
 
     #[test]
     fn without_a_program_a_document_is_rejected_with_the_reason() {
-        let of = |form, body: &[u8]| document(form, body, &RecordLimits::default()).unwrap().unwrap_err();
-        assert_eq!(of(PageForm::Pdf, b"%PDF-1.4").0, Reason::NoConverter);
-        assert_eq!(of(PageForm::PostScript, b"%!PS").0, Reason::NoConverter);
-        assert_eq!(of(PageForm::Pdf, b"<html>").0, Reason::PdfDamaged);
+        let refusal_of = |form, body: &[u8]| document(form, body, &RecordLimits::default()).unwrap().unwrap_err();
+        assert_eq!(refusal_of(PageForm::Pdf, b"%PDF-1.4").0, Reason::NoConverter);
+        assert_eq!(refusal_of(PageForm::PostScript, b"%!PS").0, Reason::NoConverter);
+        assert_eq!(refusal_of(PageForm::Pdf, b"<html>").0, Reason::PdfDamaged);
     }
 }

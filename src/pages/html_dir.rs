@@ -28,30 +28,32 @@ pub fn read_files(
     sink: &mut RecordSink<'_>,
 ) -> Result<()> {
     let (base, limits) = (parse_base(&input.base)?, &input.limits);
-    for listed in files {
-        let relative = relative(folder, &listed.location);
-        let shown = String::from_utf8_lossy(relative);
+    for listed_file in files {
+        let relative = relative(folder, &listed_file.location);
+        let label = String::from_utf8_lossy(relative);
         let refuse = |reason, detail: String| ReadResult::Refused(RefusedRecord::new(0, reason, detail));
-        if listed.stamp.bytes > limits.record_bytes {
-            let detail =
-                format!("{shown}: {} bytes; input.limits.record_bytes is {}", listed.stamp.bytes, limits.record_bytes);
+        if listed_file.stamp.bytes > limits.record_bytes {
+            let detail = format!(
+                "{label}: {} bytes; input.limits.record_bytes is {}",
+                listed_file.stamp.bytes, limits.record_bytes
+            );
             sink(refuse(Reason::RecordTooLarge, detail))?;
             continue;
         }
-        let file = open_pinned(&listed.location, &listed.stamp)?;
+        let file = open_pinned(&listed_file.location, &listed_file.stamp)?;
         let start = file.read_at(0, sniff::ROOT_BYTES)?;
-        let printed = PageForm::printed(&start).filter(|&form| form.is_wanted(input));
-        let (form, mime) = match (printed, sniff::binary(&start)) {
+        let document_form = PageForm::printed(&start).filter(|&form| form.is_wanted(input));
+        let (form, mime) = match (document_form, sniff::binary(&start)) {
             (Some(form @ PageForm::Pdf), _) => (form, "application/pdf"),
             (Some(form), _) => (form, "application/postscript"),
-            (None, None) if has_ending(&shown, ".xhtml") => (PageForm::Xhtml, "application/xhtml+xml"),
-            (None, None) if has_page_ending(&shown) || is_html(&start) => (PageForm::Html, "text/html"),
-            (None, other) => {
-                sink(refuse(Reason::NotText, format!("{shown}: {}", other.unwrap_or("not HTML"))))?;
+            (None, None) if has_ending(&label, ".xhtml") => (PageForm::Xhtml, "application/xhtml+xml"),
+            (None, None) if has_page_ending(&label) || is_html(&start) => (PageForm::Html, "text/html"),
+            (None, cause) => {
+                sink(refuse(Reason::NotText, format!("{label}: {}", cause.unwrap_or("not HTML"))))?;
                 continue;
             }
         };
-        let body = file.read_at(0, listed.stamp.bytes as usize)?;
+        let body = file.read_at(0, listed_file.stamp.bytes as usize)?;
         sink(ReadResult::Page(RawPage {
             mime: mime.into(),
             length: body.len() as u64,
@@ -125,15 +127,15 @@ mod tests {
     use webtwin_job::RecordLimits;
 
     fn read(folder: &Location, limits: &RecordLimits) -> Vec<ReadResult> {
-        let mut found = Vec::new();
+        let mut results = Vec::new();
         let input =
             InputSettings { base: "http://base.example/sub/".into(), limits: *limits, ..InputSettings::default() };
-        read_files(folder, &folder.list(None).unwrap(), &input, &mut |one| {
-            found.push(one);
+        read_files(folder, &folder.list(None).unwrap(), &input, &mut |result| {
+            results.push(result);
             Ok(())
         })
         .unwrap();
-        found
+        results
     }
 
     #[test]
@@ -155,10 +157,10 @@ mod tests {
         ] {
             folder.join(name).unwrap().put(body.as_bytes()).unwrap();
         }
-        let found = read(&folder, &RecordLimits { record_bytes: 30, ..RecordLimits::default() });
-        let message: Vec<String> = found
+        let results = read(&folder, &RecordLimits { record_bytes: 30, ..RecordLimits::default() });
+        let message: Vec<String> = results
             .into_iter()
-            .map(|one| match one {
+            .map(|result| match result {
                 ReadResult::Page(page) => page.url,
                 ReadResult::Refused(refused) => format!("{} {}", refused.reason.as_str(), refused.detail),
             })
@@ -193,15 +195,15 @@ mod tests {
             std::fs::write(temporary.path().join(std::ffi::OsStr::from_bytes(name)), "<p>").unwrap();
         }
         let folder = Location::parse(&format!("{}/", temporary.path().display())).unwrap();
-        let url = |found| match found {
+        let url = |result| match result {
             ReadResult::Page(page) => page.url.replace("http://base.example/sub/", ""),
             ReadResult::Refused(refused) => refused.detail,
         };
         let mut urls: Vec<String> = read(&folder, &RecordLimits::default()).into_iter().map(url).collect();
         urls.sort();
         assert_eq!(urls, ["caf%25E9.html", "caf%5CxE9.html", "caf%C3%A9.html", "caf%E8.html", "caf%E9.html"]);
-        let listed = folder.list(None).unwrap();
-        assert!(listed.windows(2).all(|pair| pair[0].location < pair[1].location));
+        let files = folder.list(None).unwrap();
+        assert!(files.windows(2).all(|pair| pair[0].location < pair[1].location));
     }
 
     #[test]

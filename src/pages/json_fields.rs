@@ -51,7 +51,7 @@ impl<'t> Scalar<'t> {
             Scalar::Text(_) => "a string",
             Scalar::Whole(_) | Scalar::Real(_) => "a number",
             Scalar::Bool(_) => "true or false",
-            Scalar::Other(what) => what,
+            Scalar::Other(description) => description,
         }
     }
 
@@ -90,8 +90,8 @@ impl<'t> FieldValues<'t> {
         self.0[purpose].take().map(|(_, value)| value)
     }
 
-    fn offer(&mut self, wanted: &FieldQuery, path: usize, value: Option<Scalar<'t>>) {
-        let slot = &mut self.0[wanted.paths[path].purpose];
+    fn offer(&mut self, query: &FieldQuery, path: usize, value: Option<Scalar<'t>>) {
+        let slot = &mut self.0[query.paths[path].purpose];
         match value {
             Some(value) if slot.as_ref().is_none_or(|(rank, _)| path <= *rank) => *slot = Some((path, value)),
             None if slot.as_ref().is_some_and(|(rank, _)| path == *rank) => *slot = None,
@@ -130,30 +130,30 @@ impl FieldQuery {
         if !text.starts_with('{') {
             return Err("the line is not a JSON object".into());
         }
-        let mut found = FieldValues::default();
+        let mut values = FieldValues::default();
         let mut parser = serde_json::Deserializer::from_str(text);
-        let all = (1u64 << self.paths.len()) - 1;
-        let seed = Seed { wanted: self, depth: 0, ends: 0, leads: all as u32, found: &mut found };
+        let all_paths = (1u64 << self.paths.len()) - 1;
+        let seed = Seed { query: self, depth: 0, ends: 0, lead: all_paths as u32, values: &mut values };
         seed.deserialize(&mut parser).and_then(|()| parser.end()).map_err(|error| error.to_string())?;
-        Ok(found)
+        Ok(values)
     }
 }
 
 /// A value in the parsed object. The bits of `ends` are the paths that end at this value, those of
 /// `leads` the paths that continue in it.
 struct Seed<'w, 'f, 't> {
-    wanted: &'w FieldQuery,
+    query: &'w FieldQuery,
     depth: usize,
     ends: u32,
-    leads: u32,
-    found: &'f mut FieldValues<'t>,
+    lead: u32,
+    values: &'f mut FieldValues<'t>,
 }
 
 impl<'t> Seed<'_, '_, 't> {
     fn offer(self, value: Option<Scalar<'t>>) {
         let mut ends = self.ends;
         while ends != 0 {
-            self.found.offer(self.wanted, ends.trailing_zeros() as usize, value.clone());
+            self.values.offer(self.query, ends.trailing_zeros() as usize, value.clone());
             ends &= ends - 1;
         }
     }
@@ -210,35 +210,41 @@ impl<'t> Visitor<'t> for Seed<'_, '_, 't> {
     }
 
     fn visit_seq<A: SeqAccess<'t>>(self, mut list: A) -> Result<(), A::Error> {
-        let Seed { wanted, depth, ends, found, .. } = self;
-        if wanted.is_strict {
+        let Seed { query, depth, ends, values, .. } = self;
+        if query.is_strict {
             // No path leads through a list, so its values are only checked.
-            while list.next_element_seed(Seed { wanted, depth, ends: 0, leads: 0, found })?.is_some() {}
+            while list.next_element_seed(Seed { query, depth, ends: 0, lead: 0, values })?.is_some() {}
         } else {
             while list.next_element::<IgnoredAny>()?.is_some() {}
         }
-        Seed { wanted, depth, ends, leads: 0, found }.offer(Some(Scalar::Other("a list")));
+        Seed { query, depth, ends, lead: 0, values }.offer(Some(Scalar::Other("a list")));
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'t>>(self, mut map: A) -> Result<(), A::Error> {
-        let Seed { wanted, depth, ends, leads, found } = self;
+        let Seed { query, depth, ends, lead, values: records } = self;
         while let Some(key) = map.next_key_seed(Key)? {
-            let (mut below, mut through) = (0, 0);
-            for (at, path) in wanted.paths.iter().enumerate().filter(|(at, _)| leads >> at & 1 == 1) {
+            let (mut paths_below, mut leads_through) = (0, 0);
+            for (position, path) in query.paths.iter().enumerate().filter(|(at, _)| lead >> at & 1 == 1) {
                 match path.steps.get(depth) {
-                    Some((_, rest)) if *rest == key => below |= 1 << at,
-                    Some((name, _)) if *name == key => through |= 1 << at,
+                    Some((_, rest)) if *rest == key => paths_below |= 1 << position,
+                    Some((name, _)) if *name == key => leads_through |= 1 << position,
                     _ => {}
                 }
             }
-            if below | through == 0 && !wanted.is_strict {
+            if paths_below | leads_through == 0 && !query.is_strict {
                 map.next_value::<IgnoredAny>()?;
             } else {
-                map.next_value_seed(Seed { wanted, depth: depth + 1, ends: below, leads: through, found })?;
+                map.next_value_seed(Seed {
+                    query,
+                    depth: depth + 1,
+                    ends: paths_below,
+                    lead: leads_through,
+                    values: records,
+                })?;
             }
         }
-        Seed { wanted, depth, ends, leads, found }.offer(Some(Scalar::Other("an object")));
+        Seed { query, depth, ends, lead, values: records }.offer(Some(Scalar::Other("an object")));
         Ok(())
     }
 }
@@ -249,9 +255,9 @@ impl<'t> Visitor<'t> for Seed<'_, '_, 't> {
 /// # Errors
 /// Returns [`Reason::NotUtf8`] with the position of the first invalid byte.
 pub fn text_of_line(line: &[u8]) -> Option<Result<&str, Refusal>> {
-    let bare = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    let trimmed = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     let refuse = |at: usize| (Reason::NotUtf8, format!("byte {at} of the line is not UTF-8"));
-    (!bare.is_empty()).then(|| std::str::from_utf8(bare).map_err(|error| refuse(error.valid_up_to())))
+    (!trimmed.is_empty()).then(|| std::str::from_utf8(trimmed).map_err(|error| refuse(error.valid_up_to())))
 }
 
 /// The name of a field.
@@ -288,30 +294,30 @@ pub fn without_nan(text: &str) -> Option<String> {
     if !NUMBERS.iter().any(|number| text.contains(number)) {
         return None;
     }
-    let mut repaired = String::with_capacity(text.len());
+    let mut output = String::with_capacity(text.len());
     let (mut rest, mut is_string) = (text, false);
-    while let Some(at) = rest.find(['"', '\\', 'N', 'I', '-']) {
-        let (before, here) = rest.split_at(at);
-        repaired.push_str(before);
-        let number = NUMBERS.iter().find(|number| !is_string && here.starts_with(**number));
+    while let Some(position) = rest.find(['"', '\\', 'N', 'I', '-']) {
+        let (prefix, remainder) = rest.split_at(position);
+        output.push_str(prefix);
+        let number = NUMBERS.iter().find(|number| !is_string && remainder.starts_with(**number));
         let length = match number {
             Some(number) => {
-                repaired.push_str("null");
+                output.push_str("null");
                 number.len()
             }
             None => {
                 // An escaped quote does not end the string.
-                let escaped =
-                    here.strip_prefix('\\').and_then(|behind| behind.chars().next()).map_or(0, char::len_utf8);
-                is_string ^= here.starts_with('"');
-                repaired.push_str(&here[..1 + escaped]);
-                1 + escaped
+                let escaped_length =
+                    remainder.strip_prefix('\\').and_then(|behind| behind.chars().next()).map_or(0, char::len_utf8);
+                is_string ^= remainder.starts_with('"');
+                output.push_str(&remainder[..1 + escaped_length]);
+                1 + escaped_length
             }
         };
-        rest = &here[length..];
+        rest = &remainder[length..];
     }
-    repaired.push_str(rest);
-    Some(repaired)
+    output.push_str(rest);
+    Some(output)
 }
 
 #[cfg(test)]
@@ -322,7 +328,7 @@ mod tests {
     const ID: usize = 1;
     const KEY: usize = 2;
 
-    fn wanted() -> FieldQuery {
+    fn example_query() -> FieldQuery {
         FieldQuery::new([(TEXT, "text"), (TEXT, "a.b"), (ID, "a.id"), (KEY, "n")])
     }
 
@@ -341,16 +347,16 @@ mod tests {
             (r#"{"text":{"b":"no"}}"#, Some(Scalar::Other("an object")), None),
             ("{}", None, None),
         ] {
-            let wanted = wanted();
-            let mut found = wanted.find(line).unwrap();
-            assert_eq!((found.take(TEXT), found.take(ID)), (want, id), "{line}");
+            let query = example_query();
+            let mut values = query.find(line).unwrap();
+            assert_eq!((values.take(TEXT), values.take(ID)), (want, id), "{line}");
         }
     }
 
     #[test]
     fn numbers_retain_their_value() {
-        let wanted = wanted();
-        let key = |line: &'static str| wanted.find(line).unwrap().take(KEY);
+        let query = example_query();
+        let key = |line: &'static str| query.find(line).unwrap().take(KEY);
         assert_eq!(key(r#"{"n":18446744073709551615}"#), Some(Scalar::Whole(u64::MAX.into())));
         assert_eq!(key(r#"{"n":-1.5e3}"#), Some(Scalar::Real(-1500.0)));
         assert_eq!(key(r#"{"n":true}"#), Some(Scalar::Bool(true)));
@@ -359,7 +365,7 @@ mod tests {
     #[test]
     fn values_that_are_not_objects_are_reported_without_their_content() {
         for line in ["[1]", "\"secret\"", "{\"secret\":", "{} secret", "{\"a\":\"\u{1}secret\"}", ""] {
-            let message = wanted().find(line).unwrap_err();
+            let message = example_query().find(line).unwrap_err();
             assert!(!message.is_empty() && !message.contains("secret"), "{message}");
         }
     }
@@ -368,9 +374,9 @@ mod tests {
     fn only_strict_parsing_validates_other_fields() {
         let deep = format!("{{\"z\":{}{},\"text\":\"x\"}}", "[".repeat(1000), "]".repeat(1000));
         for line in [deep.as_str(), "{\"z\":[1e999],\"text\":\"x\"}"] {
-            assert!(wanted().find(line).is_ok() && wanted().strict().find(line).is_err(), "{line:.20}");
+            assert!(example_query().find(line).is_ok() && example_query().strict().find(line).is_err(), "{line:.20}");
         }
         let legal = "{\"z\":[{\"text\":\"no\"}],\"text\":\"x\",\"y\":{\"text\":1}}";
-        assert_eq!(wanted().strict().find(legal).unwrap().take(TEXT), Some(Scalar::Text(Cow::Borrowed("x"))));
+        assert_eq!(example_query().strict().find(legal).unwrap().take(TEXT), Some(Scalar::Text(Cow::Borrowed("x"))));
     }
 }

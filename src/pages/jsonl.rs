@@ -42,9 +42,9 @@ pub fn read_range(
     sink: &mut RecordSink<'_>,
 ) -> Result<()> {
     // The byte before the range decides whether a line starts at its first byte.
-    let from = range.start.saturating_sub(1);
-    let input = BufReader::with_capacity(BUFFER, FileReader::from(file, from));
-    read_lines(input, from, range, limits, fields, sink)
+    let previous_byte = range.start.saturating_sub(1);
+    let input = BufReader::with_capacity(BUFFER, FileReader::from(file, previous_byte));
+    read_lines(input, previous_byte, range, limits, fields, sink)
 }
 
 /// Reads all lines of a file, compressed or not.
@@ -60,7 +60,7 @@ pub fn read_whole(
     sink: &mut RecordSink<'_>,
 ) -> Result<()> {
     match DecodedFile::new(file, compression, limits) {
-        Ok(decoded) => read_lines(BufReader::with_capacity(BUFFER, decoded), 0, 0..u64::MAX, limits, fields, sink),
+        Ok(reader) => read_lines(BufReader::with_capacity(BUFFER, reader), 0, 0..u64::MAX, limits, fields, sink),
         Err(error) => refuse_rest(error, 0, file.len(), sink),
     }
 }
@@ -78,10 +78,10 @@ pub(super) struct Census {
 /// file.
 pub(super) fn census(head: &[u8], is_whole_file: bool, fields: &FieldNames) -> Result<Census> {
     let end = if is_whole_file { head.len() } else { memchr::memrchr(b'\n', head).unwrap_or(0) };
-    let (mut census, wanted) = (Census::default(), wanted(fields));
+    let (mut census, query) = (Census::default(), page_query(fields));
     for bytes in head[..end].split(|&byte| byte == b'\n') {
-        line(bytes, 0, fields, &wanted, &mut |found| {
-            match found {
+        line(bytes, 0, fields, &query, &mut |result| {
+            match result {
                 ReadResult::Page(_) => census.pages += 1,
                 ReadResult::Refused(RefusedRecord { reason: Reason::BadField, .. }) => census.other_objects += 1,
                 ReadResult::Refused(_) => census.other_lines += 1,
@@ -92,47 +92,48 @@ pub(super) fn census(head: &[u8], is_whole_file: bool, fields: &FieldNames) -> R
     Ok(census)
 }
 
-/// Yields the lines of `input` that start in `range`. `from` is the offset at which `input` begins.
+/// Yields the lines of `input` that start in `range`. `begin` is the offset at which `input`
+/// begins.
 fn read_lines(
     mut input: BufReader<impl Read + FileStream>,
-    from: u64,
+    begin: u64,
     range: Range<u64>,
     limits: &RecordLimits,
     fields: &FieldNames,
     sink: &mut RecordSink<'_>,
 ) -> Result<()> {
     let limit = usize::try_from(limits.record_bytes).unwrap_or(usize::MAX);
-    let wanted = wanted(fields);
+    let query = page_query(fields);
     let mut skipping = range.start > 0; // up to the first line that starts in the range
-    let mut start = from; // of the line at hand
-    let mut held: Vec<u8> = Vec::new(); // its bytes from earlier buffers
+    let mut start = begin; // of the line at hand
+    let mut partial_line: Vec<u8> = Vec::new(); // its bytes from earlier buffers
     let mut length = 0u64; // of the line so far, held or not
     while start < range.end {
         if let Err(error) = input.fill_buf() {
             if error.kind() == io::ErrorKind::Interrupted {
                 continue;
             }
-            let lost = input.get_ref().of_file(length) + input.get_ref().rest();
-            return refuse_rest(error, start, lost, sink);
+            let lost_bytes = input.get_ref().file_bytes(length) + input.get_ref().rest();
+            return refuse_rest(error, start, lost_bytes, sink);
         }
-        let (buffer, of_file) = (input.buffer(), |length| input.get_ref().of_file(length));
+        let (buffer, bytes_of_file) = (input.buffer(), |length| input.get_ref().file_bytes(length));
         let newline = memchr::memchr(b'\n', buffer);
         let piece = &buffer[..newline.unwrap_or(buffer.len())];
         let at_end = buffer.is_empty();
         length += piece.len() as u64;
         if newline.is_some() || at_end {
             if !skipping && (length > 0 || !at_end) {
-                let mut sized = |found| sink(with_bytes(found, of_file(length)));
+                let mut sized = |found| sink(with_bytes(found, bytes_of_file(length)));
                 if length > limit as u64 {
                     let detail = format!("a line of {length} bytes; input.limits.record_bytes is {limit}");
-                    let bytes = of_file(length);
+                    let bytes = bytes_of_file(length);
                     let refused = RefusedRecord { bytes, ..RefusedRecord::new(start, Reason::RecordTooLarge, detail) };
                     sink(ReadResult::Refused(refused))?;
-                } else if held.is_empty() {
-                    line(piece, start, fields, &wanted, &mut sized)?;
+                } else if partial_line.is_empty() {
+                    line(piece, start, fields, &query, &mut sized)?;
                 } else {
-                    held.extend_from_slice(piece);
-                    line(&held, start, fields, &wanted, &mut sized)?;
+                    partial_line.extend_from_slice(piece);
+                    line(&partial_line, start, fields, &query, &mut sized)?;
                 }
             }
             if at_end {
@@ -140,7 +141,7 @@ fn read_lines(
             }
             start += length + 1;
             (skipping, length) = (false, 0);
-            held.clear();
+            partial_line.clear();
         } else if skipping {
             // The next line starts at or after the end of the range, so it belongs to another
             // worker.
@@ -148,11 +149,11 @@ fn read_lines(
                 return Ok(());
             }
         } else if length <= limit as u64 {
-            held.extend_from_slice(piece);
+            partial_line.extend_from_slice(piece);
         } else {
             // Beyond the limit only the length is counted, so that memory stays bounded by the
             // limit.
-            held = Vec::new();
+            partial_line = Vec::new();
         }
         let consumed = piece.len() + usize::from(newline.is_some());
         input.consume(consumed);
@@ -168,18 +169,18 @@ fn refuse_rest(error: io::Error, offset: u64, bytes: u64, sink: &mut RecordSink<
 }
 
 /// Sets the number of bytes of the file that a refusal covers.
-fn with_bytes(found: ReadResult, bytes: u64) -> ReadResult {
-    match found {
+fn with_bytes(result: ReadResult, bytes: u64) -> ReadResult {
+    match result {
         ReadResult::Refused(refused) => ReadResult::Refused(RefusedRecord { bytes, ..refused }),
         page => page,
     }
 }
 
-fn line(bytes: &[u8], offset: u64, fields: &FieldNames, wanted: &FieldQuery, sink: &mut RecordSink<'_>) -> Result<()> {
+fn line(bytes: &[u8], offset: u64, fields: &FieldNames, query: &FieldQuery, sink: &mut RecordSink<'_>) -> Result<()> {
     let Some(text) = text_of_line(bytes) else { return Ok(()) };
     let page = |text| {
-        page(text, fields, wanted).or_else(|refusal| match without_nan(text) {
-            Some(text) => page(&text, fields, wanted).map(|page| RawPage { repaired: Some(Reason::BadJson), ..page }),
+        page(text, fields, query).or_else(|refusal| match without_nan(text) {
+            Some(text) => page(&text, fields, query).map(|page| RawPage { repaired: Some(Reason::BadJson), ..page }),
             None => Err(refusal),
         })
     };
@@ -189,9 +190,9 @@ fn line(bytes: &[u8], offset: u64, fields: &FieldNames, wanted: &FieldQuery, sin
     })
 }
 
-fn page(text: &str, fields: &FieldNames, wanted: &FieldQuery) -> std::result::Result<RawPage, Refusal> {
+fn page(text: &str, fields: &FieldNames, query: &FieldQuery) -> std::result::Result<RawPage, Refusal> {
     // Messages of the parser do not quote content, so they can be shown.
-    let mut row = wanted.find(text).map_err(|reason| (Reason::BadJson, reason))?;
+    let mut row = query.find(text).map_err(|reason| (Reason::BadJson, reason))?;
     let Some(url) = row.take(URL) else {
         return Err((Reason::BadField, missing("url", &fields.url, text)));
     };
@@ -204,7 +205,7 @@ fn page(text: &str, fields: &FieldNames, wanted: &FieldQuery) -> std::result::Re
             return Err((Reason::BadField, missing("html or text", &names, text)));
         }
     };
-    let fetched = match row.take(TIME) {
+    let fetch_time = match row.take(TIME) {
         None => Some(0),
         Some(Scalar::Whole(number)) => i64::try_from(number).ok().map(fetch_time::of_number),
         // Seconds with a fraction. A number beyond 64 bits is not a time.
@@ -213,25 +214,25 @@ fn page(text: &str, fields: &FieldNames, wanted: &FieldQuery) -> std::result::Re
         Some(_) => None,
     };
     Ok(RawPage {
-        fetch_time: fetched.unwrap_or(0),
+        fetch_time: fetch_time.unwrap_or(0),
         charset: Some("utf-8".into()),
-        repaired: fetched.is_none().then_some(Reason::BadDate),
+        repaired: fetch_time.is_none().then_some(Reason::BadDate),
         ..RawPage::new(url, body.into_owned().into_bytes(), form)
     })
 }
 
 /// Describes a missing field and the fields that the object has.
 fn missing(setting: &str, names: &[String], object: &str) -> String {
-    let there = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(object).unwrap_or_default();
-    let mut has: Vec<String> =
-        there.into_keys().take(MAX_LISTED_FIELDS).map(|name| name.chars().take(40).collect()).collect();
-    if has.len() == MAX_LISTED_FIELDS {
-        has.push("more".into());
+    let members = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(object).unwrap_or_default();
+    let mut names_present: Vec<String> =
+        members.into_keys().take(MAX_LISTED_FIELDS).map(|name| name.chars().take(40).collect()).collect();
+    if names_present.len() == MAX_LISTED_FIELDS {
+        names_present.push("more".into());
     }
     format!(
         "no field {}; the record has {}; set input.fields.{setting} to the name of the field",
         names.join(" or "),
-        has.join(", ")
+        names_present.join(", ")
     )
 }
 
@@ -242,11 +243,13 @@ const TEXT: usize = 2;
 const TIME: usize = 3;
 
 /// Returns an extractor of the fields of a page. A dot in a name leads into a nested object.
-fn wanted(fields: &FieldNames) -> FieldQuery {
+fn page_query(fields: &FieldNames) -> FieldQuery {
     let FieldNames { url, html, text, time } = fields;
-    let all = [(URL, url), (HTML, html), (TEXT, text), (TIME, time)];
-    FieldQuery::new(all.into_iter().flat_map(|(purpose, names)| names.iter().map(move |name| (purpose, name.as_str()))))
-        .strict()
+    let query_fields = [(URL, url), (HTML, html), (TEXT, text), (TIME, time)];
+    FieldQuery::new(
+        query_fields.into_iter().flat_map(|(purpose, names)| names.iter().map(move |name| (purpose, name.as_str()))),
+    )
+    .strict()
 }
 
 #[cfg(test)]

@@ -48,15 +48,15 @@ impl Origin {
 /// # Errors
 /// Returns any error of [`Location::parse`] and [`Location::exists`].
 pub(super) fn file_of(name: &str) -> Result<Location> {
-    let whole = Location::parse(name)?;
-    if whole.is_folder() || !name.contains(ENTRY_SEPARATOR) || whole.exists()? {
-        return Ok(whole);
+    let location = Location::parse(name)?;
+    if location.is_folder() || !name.contains(ENTRY_SEPARATOR) || location.exists()? {
+        return Ok(location);
     }
     for (end, _) in name.match_indices(ENTRY_SEPARATOR) {
-        let outer = Location::parse(&name[..end])?;
-        if outer.exists()? {
-            return Ok(outer);
+        let archive = Location::parse(&name[..end])?;
+        if archive.exists()? {
+            return Ok(archive);
         }
     }
-    Ok(whole)
+    Ok(location)
 }

@@ -37,8 +37,8 @@ impl ParquetRows {
     /// names both types. Returns [`Error::Storage`] if the store fails.
     pub fn open(file: Arc<dyn RandomAccess>, name: &str, fields: &FieldNames) -> Result<ParquetRows> {
         let file = ParquetFile::open(file).map_err(|fault| fault.of_input(name))?;
-        let find = |names: &[String], must_be: &str, fits: fn(Physical) -> bool| {
-            parquet_columns::find(&file, names, must_be, fits)
+        let find = |names: &[String], expected_type: &str, is_expected: fn(Physical) -> bool| {
+            parquet_columns::find(&file, names, expected_type, is_expected)
                 .map_err(|reason| Error::input(name, format!("{reason}; name another column in input.fields")))
         };
         let url = find(&fields.url, "a string", is_string)?;
@@ -114,7 +114,7 @@ impl ParquetRows {
                 Ok(pages.zip(text.strings(rows)?.into_iter().zip(time.times(rows)?)))
             })?;
             for ((url, html), (text, time)) in batch {
-                sink(found(*row, url, html, text, time, limits)).map_err(Fault::Run)?;
+                sink(values_found(*row, url, html, text, time, limits)).map_err(Fault::Run)?;
                 *row += 1;
             }
         }
@@ -122,7 +122,7 @@ impl ParquetRows {
     }
 }
 
-fn found(
+fn values_found(
     row: u64,
     url: Option<ByteArray>,
     html: Option<ByteArray>,
@@ -178,9 +178,9 @@ mod tests {
         let properties = Arc::new(WriterProperties::builder().build());
         let mut file = SerializedFileWriter::new(Vec::new(), Arc::clone(&schema), properties).unwrap();
         for group in groups {
-            let mut out = file.next_row_group().unwrap();
+            let mut group_writer = file.next_row_group().unwrap();
             for (column, field) in group.iter().zip(schema.get_fields()) {
-                let mut writer = out.next_column().unwrap().unwrap();
+                let mut writer = group_writer.next_column().unwrap().unwrap();
                 macro_rules! write {
                     ($kind:ty, $values:expr) => {{
                         let levels: Vec<i16> = $values.iter().map(|value| i16::from(value.is_some())).collect();
@@ -199,7 +199,7 @@ mod tests {
                 }
                 writer.close().unwrap();
             }
-            out.close().unwrap();
+            group_writer.close().unwrap();
         }
         file.into_inner().unwrap()
     }
@@ -222,17 +222,17 @@ mod tests {
     }
 
     fn read(rows: &ParquetRows, groups: Range<u64>) -> Vec<ReadResult> {
-        let mut found = Vec::new();
-        rows.read_groups(groups, &RecordLimits { record_bytes: 1000, ..RecordLimits::default() }, &mut |one| {
-            found.push(one);
+        let mut results = Vec::new();
+        rows.read_groups(groups, &RecordLimits { record_bytes: 1000, ..RecordLimits::default() }, &mut |result| {
+            results.push(result);
             Ok(())
         })
         .unwrap();
-        found
+        results
     }
 
-    fn refused(found: &ReadResult) -> Option<(u64, Reason)> {
-        match found {
+    fn refused(result: &ReadResult) -> Option<(u64, Reason)> {
+        match result {
             ReadResult::Refused(refused) => Some((refused.offset, refused.reason)),
             ReadResult::Page(_) => None,
         }
@@ -242,10 +242,10 @@ mod tests {
     fn row_groups_read_separately_equal_the_file() {
         let rows = open(three_groups()).unwrap();
         assert_eq!(rows.groups(), 3);
-        let apart: Vec<ReadResult> = (0..3).flat_map(|group| read(&rows, group..group + 1)).collect();
-        assert_eq!(apart.len(), 301);
-        assert_eq!(read(&rows, 0..3), apart);
-        let ReadResult::Page(page) = &apart[150] else { panic!() };
+        let results: Vec<ReadResult> = (0..3).flat_map(|group| read(&rows, group..group + 1)).collect();
+        assert_eq!(results.len(), 301);
+        assert_eq!(read(&rows, 0..3), results);
+        let ReadResult::Page(page) = &results[150] else { panic!() };
         assert_eq!((page.url.as_str(), page.offset, page.form), ("http://h.example/150", 150, PageForm::Text));
         assert_eq!(page.body, b"some words of page 150");
     }
@@ -255,7 +255,7 @@ mod tests {
     fn files_that_only_begin_like_parquet_are_rejected() {
         let mut huge =
             [b"PAR1".to_vec(), vec![0; 100], 0xffff_fff0u32.to_le_bytes().to_vec(), b"PAR1".to_vec()].concat();
-        for (what, bytes) in [
+        for (case, bytes) in [
             ("140 no footer", [b"PAR1".to_vec(), vec![0; 500]].concat()),
             ("141 huge footer length", huge.clone()),
             ("142 empty", Vec::new()),
@@ -267,13 +267,13 @@ mod tests {
             ),
         ] {
             let error = open(bytes).err().unwrap();
-            assert_eq!(error.exit_code(), 3, "{what}");
-            assert!(error.to_string().contains("bad_parquet"), "{what}: {error}");
+            assert_eq!(error.exit_code(), 3, "{case}");
+            assert!(error.to_string().contains("bad_parquet"), "{case}: {error}");
         }
         // A footer length that fits into the file, but exceeds the limit of the reader.
         huge.splice(4..4, std::iter::repeat_n(0, 70 << 20));
-        let tail = huge.len() - 8;
-        huge[tail..tail + 4].copy_from_slice(&(69u32 << 20).to_le_bytes());
+        let footer_start = huge.len() - 8;
+        huge[footer_start..footer_start + 4].copy_from_slice(&(69u32 << 20).to_le_bytes());
         assert!(open(huge).err().unwrap().to_string().contains("more than"));
     }
 
@@ -286,8 +286,8 @@ mod tests {
         // variable length.
         let rows = bytes.windows(3).rposition(|field| field == [0x16, 0x8c, 0x01]).unwrap();
         bytes[rows + 1] = 0x8b;
-        let found = read(&open(bytes).unwrap(), 0..1);
-        let [ReadResult::Refused(refused)] = &found[..] else { panic!("{found:?}") };
+        let results = read(&open(bytes).unwrap(), 0..1);
+        let [ReadResult::Refused(refused)] = &results[..] else { panic!("{results:?}") };
         assert_eq!((refused.offset, refused.reason), (0, Reason::BadParquet));
     }
 
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn a_missing_column_or_another_type_is_named_at_open() {
         let url = || texts("http://a/", 0..1);
-        for (what, schema, columns, words) in [
+        for (case, schema, columns, words) in [
             ("145 no url", "required binary text (UTF8);", vec![url()], &["no column url or uri", "it has text"][..]),
             ("145 no body", "required binary url (UTF8);", vec![url()], &["no column html or text or content"]),
             (
@@ -313,13 +313,13 @@ mod tests {
             ),
         ] {
             let error = open(parquet(schema, &[columns])).err().unwrap();
-            assert_eq!(error.exit_code(), 3, "{what}");
+            assert_eq!(error.exit_code(), 3, "{case}");
             for word in words {
-                assert!(error.to_string().contains(word), "{what}: {error}");
+                assert!(error.to_string().contains(word), "{case}: {error}");
             }
         }
-        let nested = "required binary url (UTF8); required group text { required binary x (UTF8); }";
-        assert!(open(parquet(nested, &[])).err().unwrap().to_string().contains("column text is a group"));
+        let nested_schema = "required binary url (UTF8); required group text { required binary x (UTF8); }";
+        assert!(open(parquet(nested_schema, &[])).err().unwrap().to_string().contains("column text is a group"));
         let list = "required binary url (UTF8); repeated binary text (UTF8);";
         assert!(open(parquet(list, &[])).err().unwrap().to_string().contains("column text is a list"));
     }
@@ -342,11 +342,11 @@ mod tests {
         let names = |name: &str| vec!["no.such".to_string(), name.to_string()];
         let fields = FieldNames { url: names("page.url"), text: names("page.body.text"), ..FieldNames::default() };
         let bytes = Arc::new(Bytes(file.into_inner().unwrap()));
-        let found = read(&ParquetRows::open(bytes, "x.parquet", &fields).unwrap(), 0..1);
-        let ReadResult::Page(page) = &found[0] else { panic!("{found:?}") };
+        let results = read(&ParquetRows::open(bytes, "x.parquet", &fields).unwrap(), 0..1);
+        let ReadResult::Page(page) = &results[0] else { panic!("{results:?}") };
         assert_eq!((page.url.as_str(), &page.body[..]), ("http://a/", &b"text of a"[..]));
         assert_eq!(
-            found.iter().filter_map(refused).collect::<Vec<_>>(),
+            results.iter().filter_map(refused).collect::<Vec<_>>(),
             [(1, Reason::BadField), (2, Reason::BadField)]
         );
     }
@@ -356,24 +356,24 @@ mod tests {
     fn nulls_reject_their_row_and_empty_files_are_valid() {
         let schema = "optional binary url (UTF8); optional binary html; optional binary text (UTF8); \
                       optional int64 date (TIMESTAMP(MICROS,true));";
-        let some = |text: &str| Some(text.to_string());
+        let text_value = |text: &str| Some(text.to_string());
         let long = "x".repeat(1001);
         let rows = open(parquet(
             schema,
             &[vec![
-                Data::Texts(vec![some("a"), None, some("c"), some("d"), some("e")]),
-                Data::Texts(vec![some("<p>"), some("<p>"), None, None, Some(long)]),
-                Data::Texts(vec![some("t"), some("t"), some("t"), None, None]),
+                Data::Texts(vec![text_value("a"), None, text_value("c"), text_value("d"), text_value("e")]),
+                Data::Texts(vec![text_value("<p>"), text_value("<p>"), None, None, Some(long)]),
+                Data::Texts(vec![text_value("t"), text_value("t"), text_value("t"), None, None]),
                 Data::Longs(vec![Some(1_555_754_400_000_000), None, None, Some(1), None]),
             ]],
         ))
         .unwrap();
-        let found = read(&rows, 0..1);
-        let bad: Vec<_> = found.iter().filter_map(refused).collect();
+        let results = read(&rows, 0..1);
+        let bad: Vec<_> = results.iter().filter_map(refused).collect();
         assert_eq!(bad, [(1, Reason::BadField), (3, Reason::BadField), (4, Reason::RecordTooLarge)]);
-        let ReadResult::Page(page) = &found[0] else { panic!() };
+        let ReadResult::Page(page) = &results[0] else { panic!() };
         assert_eq!((page.form, page.fetch_time), (PageForm::Html, 1_555_754_400));
-        let ReadResult::Page(page) = &found[2] else { panic!() };
+        let ReadResult::Page(page) = &results[2] else { panic!() };
         assert_eq!((page.form, page.fetch_time, page.repaired), (PageForm::Text, 0, None));
         assert_eq!(read(&open(parquet(schema, &[])).unwrap(), 0..0), []);
     }
@@ -381,7 +381,7 @@ mod tests {
     #[test]
     fn every_kind_of_fetch_time_is_read() {
         let text = |date: &str| Data::Texts(vec![Some(date.to_string())]);
-        for (kind, data, time, repaired) in [
+        for (kind, data, time, reason) in [
             ("int64 date (TIMESTAMP(MILLIS,true))", Data::Longs(vec![Some(1_555_754_400_999)]), 1_555_754_400, None),
             ("int64 date (TIMESTAMP(NANOS,false))", Data::Longs(vec![Some(-1)]), -1, None),
             ("int64 date", Data::Longs(vec![Some(1_555_754_400)]), 1_555_754_400, None),
@@ -392,7 +392,7 @@ mod tests {
             let schema = format!("required binary url (UTF8); required binary text (UTF8); required {kind};");
             let rows = open(parquet(&schema, &[vec![texts("http://a/", 0..1), texts("t", 0..1), data]])).unwrap();
             let ReadResult::Page(page) = &read(&rows, 0..1)[0] else { panic!("{kind}") };
-            assert_eq!((page.fetch_time, page.repaired), (time, repaired), "{kind}");
+            assert_eq!((page.fetch_time, page.repaired), (time, reason), "{kind}");
         }
     }
 
@@ -403,25 +403,25 @@ mod tests {
         let bytes = three_groups();
         let metadata = open(bytes.clone()).unwrap();
         let group = metadata.file.reader.metadata().row_group(1).column(1).byte_range();
-        for (what, spoil) in [("zeros", 0u8), ("ones", 0xff), ("page header", 0x15)] {
+        for (case, spoil) in [("zeros", 0u8), ("ones", 0xff), ("page header", 0x15)] {
             let mut bytes = bytes.clone();
             bytes[group.0 as usize..(group.0 + group.1) as usize].fill(spoil);
-            let found = read(&open(bytes).unwrap(), 0..3);
-            let bad: Vec<_> = found.iter().filter_map(refused).collect();
-            assert_eq!(bad, [(100, Reason::BadParquet)], "{what}");
-            assert_eq!(found.len(), 102, "{what}");
+            let results = read(&open(bytes).unwrap(), 0..3);
+            let bad: Vec<_> = results.iter().filter_map(refused).collect();
+            assert_eq!(bad, [(100, Reason::BadParquet)], "{case}");
+            assert_eq!(results.len(), 102, "{case}");
         }
     }
 
     #[test]
     fn any_changed_byte_is_rejected_or_an_error_and_never_a_panic() {
         let bytes = three_groups();
-        for at in (0..bytes.len()).step_by(3) {
+        for position in (0..bytes.len()).step_by(3) {
             let mut bytes = bytes.clone();
-            bytes[at] ^= 1 << (at % 8);
+            bytes[position] ^= 1 << (position % 8);
             if let Ok(rows) = open(bytes) {
-                let found = read(&rows, 0..3);
-                assert!(found.len() <= 301 + 3, "byte {at}: {}", found.len());
+                let results = read(&rows, 0..3);
+                assert!(results.len() <= 301 + 3, "byte {position}: {}", results.len());
             }
         }
     }

@@ -28,7 +28,7 @@ impl Rules {
         for rule in list.lines().filter_map(rule) {
             match (rule.strip_prefix("*."), rule.strip_prefix('!')) {
                 (Some(parent), _) => rules.wildcards.insert(ascii(parent)),
-                (_, Some(exception)) => rules.exceptions.insert(ascii(exception)),
+                (_, Some(exception_rule)) => rules.exceptions.insert(ascii(exception_rule)),
                 _ => rules.suffixes.insert(ascii(rule)),
             };
         }
@@ -45,8 +45,8 @@ impl Rules {
             if self.exceptions.contains(&host[name..]) {
                 return parent.unwrap_or(name);
             }
-            let by_wildcard = parent.is_some_and(|parent| self.wildcards.contains(&host[parent..]));
-            if by_wildcard || self.suffixes.contains(&host[name..]) {
+            let is_by_wildcard = parent.is_some_and(|parent| self.wildcards.contains(&host[parent..]));
+            if is_by_wildcard || self.suffixes.contains(&host[name..]) {
                 suffix = name;
             }
             if name == 0 {
@@ -116,19 +116,19 @@ mod tests {
     use super::*;
 
     /// Implements the algorithm in the description of the list literally, rule by rule.
-    fn by_every_rule(host: &str) -> &str {
+    fn suffix_by_every_rule(host: &str) -> &str {
         let labels: Vec<&str> = host.rsplit('.').collect();
         let list = include_str!("public_suffix_list.dat");
         let rules = list.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with("//"));
         let matches = |rule: &&str| {
-            let mut of_rule = rule.trim_start_matches('!').rsplit('.').enumerate();
-            of_rule.all(|(at, label)| labels.get(at).is_some_and(|own| label == "*" || *own == ascii_of(label)))
+            let mut rule_labels = rule.trim_start_matches('!').rsplit('.').enumerate();
+            rule_labels.all(|(at, label)| labels.get(at).is_some_and(|own| label == "*" || *own == ascii_of(label)))
         };
         let matching: Vec<&str> = rules.filter(matches).collect();
         let count = |rule: &str| rule.split('.').count();
-        let exception = matching.iter().find(|rule| rule.starts_with('!')).map(|rule| count(rule) - 1);
-        let most = matching.iter().map(|rule| count(rule)).max().unwrap_or(1);
-        let registered = exception.unwrap_or(most) + 1;
+        let exception_length = matching.iter().find(|rule| rule.starts_with('!')).map(|rule| count(rule) - 1);
+        let longest = matching.iter().map(|rule| count(rule)).max().unwrap_or(1);
+        let registered = exception_length.unwrap_or(longest) + 1;
         let start = host.rmatch_indices('.').nth(registered - 1).map_or(0, |(dot, _)| dot + 1);
         &host[start..]
     }
@@ -214,7 +214,7 @@ mod tests {
         // `*.r.cloud.int.apple`, and `*.ap-north-1.r.cloud.int.apple` below it.
         assert_eq!(
             registered_domain("a.ap-north-1.r.cloud.int.apple"),
-            by_every_rule("a.ap-north-1.r.cloud.int.apple")
+            suffix_by_every_rule("a.ap-north-1.r.cloud.int.apple")
         );
         assert_eq!(registered_domain("ap-north-1.r.cloud.int.apple"), "ap-north-1.r.cloud.int.apple");
     }
@@ -230,7 +230,7 @@ mod tests {
             let of_both = more[cut.min(more.len() - 1)..].join(".");
             let below_one = format!("{}{name}", &"c.b."[..2 * below]);
             for host in [of_both, below_one] {
-                prop_assert_eq!(registered_domain(&host), by_every_rule(&host));
+                prop_assert_eq!(registered_domain(&host), suffix_by_every_rule(&host));
             }
         }
     }

@@ -49,11 +49,11 @@ impl SideFiles {
     pub(super) fn check_against(&self, inputs: &[ExpandedInput]) -> Result<()> {
         let find = |location: &Location| self.0.binary_search_by(|file| file.location.cmp(location)).ok();
         for ExpandedInput { input, locations, .. } in inputs.iter().filter(|input| input.is_search) {
-            let found: Vec<usize> = locations.iter().filter_map(find).collect();
-            if found.len() < locations.len() {
+            let positions: Vec<usize> = locations.iter().filter_map(find).collect();
+            if positions.len() < locations.len() {
                 continue;
             }
-            if let Some(SideFile { location, reason }) = found.into_iter().min().map(|first| &self.0[first]) {
+            if let Some(SideFile { location, reason }) = positions.into_iter().min().map(|first| &self.0[first]) {
                 let files = match locations.len() {
                     1 => "the only file found is not a crawl".to_string(),
                     files => format!("none of the {files} files found is a crawl"),
@@ -112,9 +112,9 @@ mod tests {
     fn side_files_of_crawlers_are_distinguished_from_crawls() {
         let page = r#"{"url":"http://a/","text":"x"}"#;
         let log = r#"{"timestamp":"2026-01-01T00:00:00Z","logLevel":"info","message":"x"}"#;
-        let listed = "{\"format\":\"json-pages-1.0\",\"id\":\"pages\"}\n{\"id\":\"1\",\"url\":\"http://a/\"}\n";
+        let page_list = "{\"format\":\"json-pages-1.0\",\"id\":\"pages\"}\n{\"id\":\"1\",\"url\":\"http://a/\"}\n";
         let long = format!("{{\"x\":\"{}", "x".repeat(2 * HEAD));
-        for (what, name, content, is_crawl) in [
+        for (case, name, content, is_crawl) in [
             ("WARC", "a.warc", "WARC/1.0\r\nWARC-Type: warcinfo\r\n", Some(true)),
             ("a WARC being written", "a.warc.gz.open", "WARC/1.0\r\nWARC-Type: warcinfo\r\n", Some(false)),
             ("a failed download", "a.warc.gz", "<html>404</html>", None),
@@ -128,7 +128,7 @@ mod tests {
             ("a WACZ that was cut off", "a.wacz", "PK\x03\x04", None),
             ("zip", "a.zip", "PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", Some(false)),
             ("a log of JSON", "a.log", log, Some(false)),
-            ("a list of pages", "pages.jsonl", listed, Some(false)),
+            ("a list of pages", "pages.jsonl", page_list, Some(false)),
             ("pretty JSON", "stats.json", "{\n  \"pages\": 3\n}\n", Some(false)),
             ("lines of JSON", "a.jsonl", page, Some(true)),
             ("lines of JSON by content", "a", &format!("{log}\n{page}\n"), Some(true)),
@@ -137,8 +137,8 @@ mod tests {
             ("a line without end", "a.json", &long, Some(true)),
             ("nothing", "a.log", "", Some(true)),
         ] {
-            let found = recognise_found(&Bytes(content.as_bytes().to_vec()), name, &Job::default().input.fields);
-            assert_eq!(found.ok().map(|kind| kind.is_ok()), is_crawl, "{what}");
+            let recognised = recognise_found(&Bytes(content.as_bytes().to_vec()), name, &Job::default().input.fields);
+            assert_eq!(recognised.ok().map(|kind| kind.is_ok()), is_crawl, "{case}");
         }
     }
 }

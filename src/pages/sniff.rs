@@ -115,13 +115,13 @@ fn root(start: &[u8]) -> Option<XmlRoot<'_>> {
     loop {
         rest = rest.trim_ascii_start();
         let end = match rest {
-            [b'<', b'?', ..] => after(rest, b"?>")?,
-            [b'<', b'!', b'-', b'-', ..] => after(rest, b"-->")?,
+            [b'<', b'?', ..] => rest_after(rest, b"?>")?,
+            [b'<', b'!', b'-', b'-', ..] => rest_after(rest, b"-->")?,
             [b'<', b'!', ..] => doctype_end(rest)?,
             [b'<', tag @ ..] => {
                 let tag = &tag[..memchr::memchr(b'>', tag).unwrap_or(tag.len())];
-                let ends_name = |byte: &u8| byte.is_ascii_whitespace() || *byte == b'/';
-                let name = &tag[..tag.iter().position(ends_name).unwrap_or(tag.len())];
+                let is_name_end = |byte: &u8| byte.is_ascii_whitespace() || *byte == b'/';
+                let name = &tag[..tag.iter().position(is_name_end).unwrap_or(tag.len())];
                 let colon = memchr::memchr(b':', name);
                 let (prefix, name) = colon.map_or((&name[..0], name), |at| (&name[..at], &name[at + 1..]));
                 return Some(XmlRoot { prefix, name, tag });
@@ -135,7 +135,7 @@ fn root(start: &[u8]) -> Option<XmlRoot<'_>> {
 /// Returns the end of a doctype, which may contain declarations in brackets.
 pub(super) fn doctype_end(doctype: &[u8]) -> Option<usize> {
     match memchr::memchr2(b'>', b'[', doctype)? {
-        at if doctype[at] == b'>' => Some(at + 1),
+        end if doctype[end] == b'>' => Some(end + 1),
         bracket => {
             let close = bracket + memchr::memchr(b']', &doctype[bracket..])?;
             Some(close + memchr::memchr(b'>', &doctype[close..])? + 1)
@@ -143,7 +143,7 @@ pub(super) fn doctype_end(doctype: &[u8]) -> Option<usize> {
     }
 }
 
-fn after(bytes: &[u8], mark: &[u8]) -> Option<usize> {
+fn rest_after(bytes: &[u8], mark: &[u8]) -> Option<usize> {
     memchr::memmem::find(bytes, mark).map(|at| at + mark.len())
 }
 
@@ -173,10 +173,10 @@ pub(super) fn binary(body: &[u8]) -> Option<&'static str> {
         (0, b"\x7fELF", "application/x-elf"),
     ];
     // Formats with a mark at the fifth byte begin with a four-byte length, whose first byte is 0.
-    let has = |&&(at, mark, _): &&(usize, &[u8], &str)| {
-        body.get(at..).is_some_and(|rest| rest.starts_with(mark)) && (at != 4 || body[0] == 0)
+    let is_match = |&&(offset, mark, _): &&(usize, &[u8], &str)| {
+        body.get(offset..).is_some_and(|rest| rest.starts_with(mark)) && (offset != 4 || body[0] == 0)
     };
-    MARKS.iter().find(has).map(|&(_, _, name)| name).or_else(|| is_bitmap(body).then_some("image/bmp"))
+    MARKS.iter().find(is_match).map(|&(_, _, name)| name).or_else(|| is_bitmap(body).then_some("image/bmp"))
 }
 
 fn is_bitmap(body: &[u8]) -> bool {
@@ -212,21 +212,21 @@ mod tests {
         ] {
             assert!(is_html(page.as_bytes()), "{page}");
         }
-        for other in
+        for text in
             ["", "<", "x<html>", "<rss>", "<abbr>", "<htmlx>", "<?xml version='1.0'?><rss><html>", "<?xml", "{\"a\":1}"]
         {
-            assert!(!is_html(other.as_bytes()), "{other}");
+            assert!(!is_html(text.as_bytes()), "{text}");
         }
     }
 
     #[test]
     fn xhtml_is_recognised_by_its_namespace() {
-        let of = |page: &'static str| declared_xhtml(page.as_bytes()).map(|root| root.prefix);
-        let declared = "<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'>";
-        assert_eq!(of(declared), Some(&b""[..]));
-        assert_eq!(of("<?xml version='1.0'?><h:html xmlns:h='http://www.w3.org/1999/xhtml'>"), Some(&b"h"[..]));
-        assert_eq!(of("<?xml version='1.0'?><html>"), None);
-        assert_eq!(of("<html xmlns='http://www.w3.org/1999/xhtml'>"), None);
+        let prefix_of = |page: &'static str| declared_xhtml(page.as_bytes()).map(|root| root.prefix);
+        let declaration = "<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'>";
+        assert_eq!(prefix_of(declaration), Some(&b""[..]));
+        assert_eq!(prefix_of("<?xml version='1.0'?><h:html xmlns:h='http://www.w3.org/1999/xhtml'>"), Some(&b"h"[..]));
+        assert_eq!(prefix_of("<?xml version='1.0'?><html>"), None);
+        assert_eq!(prefix_of("<html xmlns='http://www.w3.org/1999/xhtml'>"), None);
         assert!(html_root(b"<html>").is_some() && html_root(b"<rss>").is_none());
     }
 

@@ -30,9 +30,9 @@ pub fn surt_key(url: &CanonicalUrl) -> String {
     }
     key.push(')');
     let path = normal_path(&unescaped(url.path().as_bytes()));
-    let path = without_path_session(escaped(&path).to_ascii_lowercase());
+    let path = without_path_session(percent_encoded(&path).to_ascii_lowercase());
     key += path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(&path);
-    let query = url.query().map(|query| escaped(&unescaped(query.as_bytes()))).unwrap_or_default();
+    let query = url.query().map(|query| percent_encoded(&unescaped(query.as_bytes()))).unwrap_or_default();
     if !query.is_empty() {
         let query = without_query_session(query).to_ascii_lowercase();
         if !query.is_empty() {
@@ -46,7 +46,7 @@ pub fn surt_key(url: &CanonicalUrl) -> String {
 /// Returns the [`surt_key`] of a canonical URL given as text. Parses only the few URLs that need
 /// it.
 pub fn surt_key_of(url: &str) -> String {
-    let Some((host, path)) = plain(url) else {
+    let Some((host, path)) = split_plain(url) else {
         return CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt_key(&url));
     };
     let mut key = String::with_capacity(url.len());
@@ -68,7 +68,7 @@ pub fn surt_key_of(url: &str) -> String {
 /// assert_eq!(prefix, "http://(com,example,www,)/docs/");
 /// ```
 pub fn surt_prefix_of(url: &str) -> String {
-    let Some((host, path)) = plain(url) else {
+    let Some((host, path)) = split_plain(url) else {
         return CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt_prefix(&url));
     };
     let mut form = String::from("http://(");
@@ -82,16 +82,16 @@ pub fn surt_prefix_of(url: &str) -> String {
 /// Splits a canonical URL into host and path if only the case of letters can change in its SURT
 /// form. The host must be a name without a port. The path must have no query, no escapes, no empty
 /// segments and no segments that begin with a dot.
-fn plain(url: &str) -> Option<(&str, &str)> {
+fn split_plain(url: &str) -> Option<(&str, &str)> {
     let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
     let (host, path) = rest.split_at(rest.find('/')?);
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
-    let of_host = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+    let is_host_byte = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
     // The last label of an IP address begins with a digit.
     let is_named =
         host.rsplit('.').next().is_some_and(|label| label.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase()));
     let is_folded = path.as_bytes().windows(2).all(|two| two[0] != b'/' || (two[1] != b'/' && two[1] != b'.'));
-    (is_named && is_folded && host.bytes().all(of_host) && path.bytes().all(is_plain)).then_some((host, path))
+    (is_named && is_folded && host.bytes().all(is_host_byte) && path.bytes().all(is_plain)).then_some((host, path))
 }
 
 /// Returns the form in which Heritrix 3 compares a URL, or a prefix of one.
@@ -137,54 +137,54 @@ fn without_www(host: &str) -> &str {
 fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut text = text.to_vec();
     loop {
-        let mut plain = Vec::with_capacity(text.len());
-        let mut at = 0;
-        while at < text.len() {
+        let mut decoded_bytes = Vec::with_capacity(text.len());
+        let mut position = 0;
+        while position < text.len() {
             let hex = |at: usize| text.get(at).and_then(|&digit| char::from(digit).to_digit(16));
-            match (text[at], hex(at + 1), hex(at + 2)) {
+            match (text[position], hex(position + 1), hex(position + 2)) {
                 (b'%', Some(high), Some(low)) => {
-                    plain.push((16 * high + low) as u8);
-                    at += 3;
+                    decoded_bytes.push((16 * high + low) as u8);
+                    position += 3;
                 }
                 (byte, ..) => {
-                    plain.push(byte);
-                    at += 1;
+                    decoded_bytes.push(byte);
+                    position += 1;
                 }
             }
         }
-        if plain.len() == text.len() {
-            return plain;
+        if decoded_bytes.len() == text.len() {
+            return decoded_bytes;
         }
-        text = plain;
+        text = decoded_bytes;
     }
 }
 
 /// Percent-encodes all bytes except printable ASCII, and also `#` and `%`.
-fn escaped(text: &[u8]) -> String {
-    let mut escaped = String::with_capacity(text.len());
+fn percent_encoded(text: &[u8]) -> String {
+    let mut output = String::with_capacity(text.len());
     for &byte in text {
         match byte {
-            b'#' | b'%' | ..=b' ' | 0x7f.. => escaped += &format!("%{byte:02X}"),
-            byte => escaped.push(byte.into()),
+            b'#' | b'%' | ..=b' ' | 0x7f.. => output += &format!("%{byte:02X}"),
+            byte => output.push(byte.into()),
         }
     }
-    escaped
+    output
 }
 
 /// Removes empty segments, `.` and `..` from a path.
 fn normal_path(path: &[u8]) -> Vec<u8> {
-    let mut kept: Vec<&[u8]> = Vec::new();
+    let mut segments: Vec<&[u8]> = Vec::new();
     for segment in path.split(|&byte| byte == b'/').skip(1) {
         match segment {
             b"." => {}
-            b".." if !kept.is_empty() => {
-                kept.pop();
+            b".." if !segments.is_empty() => {
+                segments.pop();
             }
-            segment => kept.push(segment),
+            segment => segments.push(segment),
         }
     }
     let mut normal = vec![b'/'];
-    if let Some((last, folders)) = kept.split_last() {
+    if let Some((last, folders)) = segments.split_last() {
         for folder in folders.iter().filter(|folder| !folder.is_empty()) {
             normal.extend_from_slice(folder);
             normal.push(b'/');
@@ -210,13 +210,13 @@ fn without_path_session(mut path: String) -> String {
     };
     for is_session in [&lettered as &dyn Fn(&str) -> bool, &id] {
         let ends: Vec<usize> = path.match_indices('/').map(|(at, _)| at).collect();
-        let found = ends.windows(2).rev().find(|pair| {
+        let bounds = ends.windows(2).rev().find(|pair| {
             let inner = path[pair[0] + 1..pair[1]].strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));
             let rest = &path[pair[1] + 1..];
             let page = rest[..rest.find('?').unwrap_or(rest.len())].rfind(".aspx");
             inner.is_some_and(is_session) && page.is_some_and(|at| at > 0)
         });
-        if let Some(&[begin, end]) = found.and_then(|pair| <&[usize; 2]>::try_from(pair).ok()) {
+        if let Some(&[begin, end]) = bounds.and_then(|pair| <&[usize; 2]>::try_from(pair).ok()) {
             path.replace_range(begin + 1..=end, "");
         }
     }
@@ -231,7 +231,7 @@ fn without_query_session(mut query: String) -> String {
     let alphanumeric = |text: &str| text.bytes().take_while(u8::is_ascii_alphanumeric).count();
     let letters = |text: &str| text.bytes().take_while(u8::is_ascii_alphabetic).count();
     let value = |text: &str| text.bytes().take_while(|&byte| byte != b'&').count();
-    let plain = move |name: &'static str| {
+    let is_parameter = move |name: &'static str| {
         move |text: &str| {
             let rest = &text[strip(text, name)?..];
             (alphanumeric(rest) == 32).then_some(name.len() + 32)
@@ -250,11 +250,12 @@ fn without_query_session(mut query: String) -> String {
         let length = value(&text[end..]);
         (token > id && length > 0).then_some(end + length)
     };
-    let kinds: [SessionId<'_>; 5] = [&plain("jsessionid="), &plain("phpsessid="), &plain("sid="), &asp, &cfid];
+    let kinds: [SessionId<'_>; 5] =
+        [&is_parameter("jsessionid="), &is_parameter("phpsessid="), &is_parameter("sid="), &asp, &cfid];
     for length in kinds {
-        let found = (0..query.len()).rev().filter_map(|at| Some((at, at + length(query.get(at..)?)?)));
+        let bounds = (0..query.len()).rev().filter_map(|at| Some((at, at + length(query.get(at..)?)?)));
         let ends_well = |end: usize| end == query.len() || query.as_bytes()[end] == b'&';
-        if let Some((begin, end)) = found.into_iter().find(|&(_, end)| ends_well(end)) {
+        if let Some((begin, end)) = bounds.into_iter().find(|&(_, end)| ends_well(end)) {
             query.replace_range(begin..(end + 1).min(query.len()), "");
         }
     }
@@ -307,12 +308,12 @@ mod tests {
     #[test]
     fn most_urls_need_no_parsing() {
         for url in ["http://www.example.com/", "https://docs.example.org/A/b_c/d-1.2~3.html"] {
-            assert!(plain(url).is_some(), "{url}");
+            assert!(split_plain(url).is_some(), "{url}");
         }
         for url in
             ["http://example.com:8080/", "http://192.0.2.1/a", "http://example.com/?a", "http://example.com/a%20b"]
         {
-            assert!(plain(url).is_none(), "{url}");
+            assert!(split_plain(url).is_none(), "{url}");
         }
     }
 

@@ -38,12 +38,12 @@ impl CanonicalUrl {
     ///
     /// # Errors
     /// Returns the reason for the `rejected` table if the text is not the URL of a page.
-    pub fn parse(raw: &str) -> Result<CanonicalUrl, &'static str> {
-        let raw = bare(raw);
-        if raw.len() > MAX_URL_BYTES {
+    pub fn parse(text: &str) -> Result<CanonicalUrl, &'static str> {
+        let text = strip_brackets(text);
+        if text.len() > MAX_URL_BYTES {
             return Err("longer than 8 KiB");
         }
-        CanonicalUrl::of(Url::parse(raw).map_err(why)?)
+        CanonicalUrl::of(Url::parse(text).map_err(why)?)
     }
 
     /// Resolves a reference in the page at this URL.
@@ -121,8 +121,8 @@ impl std::fmt::Display for CanonicalUrl {
 ///
 /// The rest of the URI does not matter. A word with a dot is a host without a scheme
 /// (`example.com:80/`), because no scheme that crawlers use contains a dot.
-pub(super) fn scheme_beyond_web(raw: &str) -> Option<&str> {
-    let (scheme, _) = bare(raw).split_once(':')?;
+pub(super) fn scheme_beyond_web(text: &str) -> Option<&str> {
+    let (scheme, _) = strip_brackets(text).split_once(':')?;
     let letters = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
         && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-'));
     let is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
@@ -130,9 +130,9 @@ pub(super) fn scheme_beyond_web(raw: &str) -> Option<&str> {
 }
 
 /// Strips white space and the angle brackets that some WARC writers add.
-fn bare(raw: &str) -> &str {
-    let raw = raw.trim();
-    raw.strip_prefix('<').and_then(|inner| inner.strip_suffix('>')).unwrap_or(raw)
+fn strip_brackets(text: &str) -> &str {
+    let text = text.trim();
+    text.strip_prefix('<').and_then(|inner| inner.strip_suffix('>')).unwrap_or(text)
 }
 
 fn why(error: url::ParseError) -> &'static str {
@@ -150,13 +150,13 @@ mod tests {
 
     use super::*;
 
-    fn canonical(raw: &str) -> String {
-        CanonicalUrl::parse(raw).map_or_else(|why| format!("({why})"), |url| url.to_string())
+    fn canonical(text: &str) -> String {
+        CanonicalUrl::parse(text).map_or_else(|why| format!("({why})"), |url| url.to_string())
     }
 
     #[test]
     fn targets_of_other_schemes_are_distinguished_from_invalid_urls() {
-        for (raw, scheme) in [
+        for (text, scheme) in [
             ("metadata://gnu.org/software/wget/warc/MANIFEST.txt", Some("metadata")),
             (" <metadata://gnu.org/software/wget/warc/wget.log>", Some("metadata")),
             ("urn:text:http://example.com/", Some("urn")),
@@ -175,13 +175,13 @@ mod tests {
             ("example.com", None),
             ("", None),
         ] {
-            assert_eq!(scheme_beyond_web(raw), scheme, "{raw:?}");
+            assert_eq!(scheme_beyond_web(text), scheme, "{text:?}");
         }
     }
 
     #[test]
     fn urls_are_canonicalised_by_exactly_the_documented_rules() {
-        for (raw, expected) in [
+        for (text, expected) in [
             ("http://example.com", "http://example.com/"),
             (" \t<http://example.com/a>\r\n", "http://example.com/a"),
             ("HTTP://EXAMPLE.com:80/%7Ea/A?b=2&a=1#top", "http://example.com/%7Ea/A?b=2&a=1"),
@@ -217,7 +217,7 @@ mod tests {
             ("http://a b/", "(the host is not a host name or an address)"),
             ("http://[::1/", "(the host is not a host name or an address)"),
         ] {
-            assert_eq!(canonical(raw), expected, "{raw:?}");
+            assert_eq!(canonical(text), expected, "{text:?}");
         }
         assert_eq!(canonical(&format!("http://example.com/{}", "a".repeat(8 << 10))), "(longer than 8 KiB)");
     }

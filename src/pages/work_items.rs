@@ -133,8 +133,8 @@ impl WorkList {
     pub fn plan(input: &InputSettings, shard_bytes: u64) -> Result<WorkList> {
         let mut work = WorkList::plan_all(input, shard_bytes)?;
         if !input.originals.is_empty() {
-            let of_originals = InputSettings { urls: input.originals.clone(), ..input.clone() };
-            work.add_originals(WorkList::plan_all(&of_originals, shard_bytes)?);
+            let originals_input = InputSettings { urls: input.originals.clone(), ..input.clone() };
+            work.add_originals(WorkList::plan_all(&originals_input, shard_bytes)?);
         }
         Ok(work)
     }
@@ -142,11 +142,11 @@ impl WorkList {
     /// Adds the inputs of earlier crawls that are not inputs of this one.
     fn add_originals(&mut self, other: WorkList) {
         let folder = working_folder();
-        let known: BTreeSet<String> = self.inputs.iter().map(|name| seen_from_anywhere(name, &folder)).collect();
+        let known_names: BTreeSet<String> = self.inputs.iter().map(|name| seen_from_anywhere(name, &folder)).collect();
         self.first_original = self.inputs.len();
         let mut numbers = Vec::with_capacity(other.inputs.len());
         for (name, source) in other.inputs.into_iter().zip(other.sources) {
-            let is_new = !known.contains(&seen_from_anywhere(&name, &folder));
+            let is_new = !known_names.contains(&seen_from_anywhere(&name, &folder));
             numbers.push(is_new.then_some(self.inputs.len() as u32));
             if is_new {
                 self.inputs.push(name);
@@ -195,35 +195,35 @@ impl WorkList {
         };
         let (synthetic, files): (Vec<String>, Vec<String>) =
             input.urls.iter().cloned().partition(|url| url.starts_with("synth://"));
-        let expanded = if files.is_empty() { Vec::new() } else { expand(&files, is_html)? };
-        let locations = by_name(&expanded);
-        let looked = in_parallel(&locations, |&(location, is_named)| match is_named {
+        let inputs = if files.is_empty() { Vec::new() } else { expand(&files, is_html)? };
+        let locations = sorted_locations(&inputs);
+        let inspected = map_in_parallel(&locations, |&(location, is_named)| match is_named {
             true => look(location, input).map(Ok),
             false => inspect_files(location, input),
         })?;
         // A WACZ is skipped if all of its WARC files are inputs themselves, because their pages
         // would be read twice.
         let files: BTreeSet<(String, u64)> =
-            looked.iter().flatten().flatten().filter_map(|looked| looked.warc_file()).collect();
-        let mut found = Vec::with_capacity(locations.len());
-        for (&(location, is_named), looked) in locations.iter().zip(looked) {
-            match looked {
-                Ok(looked) if !is_named && looked.iter().all(|looked| looked.repeats(&files)) => {
+            inspected.iter().flatten().flatten().filter_map(|looked| looked.warc_file()).collect();
+        let mut files_found = Vec::with_capacity(locations.len());
+        for (&(location, is_named), inspected) in locations.iter().zip(inspected) {
+            match inspected {
+                Ok(inspected) if !is_named && inspected.iter().all(|looked| looked.repeats(&files)) => {
                     let reason = "a zip archive of WARC files that are also read by themselves";
                     work.side_files.0.push(SideFile { location: location.clone(), reason });
                 }
-                Ok(looked) => found.extend(looked),
+                Ok(inspected) => files_found.extend(inspected),
                 Err(reason) => work.side_files.0.push(SideFile { location: location.clone(), reason }),
             }
         }
-        found.sort_by(|x, y| x.name.cmp(&y.name));
-        for InspectedInput { name, source, units, units_a_piece, bytes } in found {
+        files_found.sort_by(|x, y| x.name.cmp(&y.name));
+        for InspectedInput { name, source, units, units_a_piece, bytes } in files_found {
             let piece = units_a_piece.unwrap_or(shard_bytes);
-            let of =
+            let bytes_of =
                 |piece: &Range<u64>| (bytes as u128 * u128::from(piece.end - piece.start) / u128::from(units)) as u64;
-            work.add(name, source, units, piece, of);
+            work.add(name, source, units, piece, bytes_of);
         }
-        work.side_files.check_against(&expanded)?;
+        work.side_files.check_against(&inputs)?;
         for url in synthetic {
             let synth = Synth::parse(&url)?;
             let pages = synth.len();
@@ -303,11 +303,11 @@ impl WorkList {
     pub fn sample(mut self, items: usize) -> Sample {
         let items = items.max(1);
         let step = self.items.len().div_ceil(items * PLACES).max(1);
-        let chosen: Vec<WorkItem> = self.items.into_iter().skip(step / 2).step_by(step).collect();
-        let parts = (chosen.len() / items).max(1);
-        let mut kinds = Vec::with_capacity(chosen.len());
-        self.items = Vec::with_capacity(chosen.len());
-        for (number, item) in chosen.into_iter().enumerate() {
+        let sampled: Vec<WorkItem> = self.items.into_iter().skip(step / 2).step_by(step).collect();
+        let parts = (sampled.len() / items).max(1);
+        let mut kinds = Vec::with_capacity(sampled.len());
+        self.items = Vec::with_capacity(sampled.len());
+        for (number, item) in sampled.into_iter().enumerate() {
             let source = &self.sources[item.input as usize];
             // The record that begins in a piece is read to its end, so a piece of a few bytes would
             // yield more than its fraction of the file.
@@ -348,9 +348,9 @@ impl WorkList {
     fn read_item(&self, item: &WorkItem, input: &InputSettings, sink: &mut RecordSink<'_>) -> Result<RangeEnd> {
         let limits = &input.limits;
         let mut records = 0;
-        let mut counted = |found: ReadResult| {
+        let mut count_and_pass = |result: ReadResult| {
             records += 1;
-            sink(found)
+            sink(result)
         };
         match &self.sources[item.input as usize] {
             InputSource::Warc(origin) => {
@@ -358,27 +358,27 @@ impl WorkList {
                 return warc::read_range(&*file, item.piece.clone(), input, sink);
             }
             InputSource::WarcStream(origin, compression) => {
-                read_stream(origin, *compression, input, &mut counted)?;
+                read_stream(origin, *compression, input, &mut count_and_pass)?;
             }
             InputSource::Jsonl(location, stamp, compression) => {
                 let file = open_pinned(location, stamp)?;
                 match compression {
                     Compression::None => {
-                        jsonl::read_range(&*file, item.piece.clone(), limits, &input.fields, &mut counted)?
+                        jsonl::read_range(&*file, item.piece.clone(), limits, &input.fields, &mut count_and_pass)?
                     }
-                    _ => jsonl::read_whole(&*file, *compression, limits, &input.fields, &mut counted)?,
+                    _ => jsonl::read_whole(&*file, *compression, limits, &input.fields, &mut count_and_pass)?,
                 }
             }
             InputSource::Parquet(location, stamp) => {
                 let file = open_pinned(location, stamp)?;
                 let rows = ParquetRows::open(file, location.name(), &input.fields)?;
-                rows.read_groups(item.piece.clone(), limits, &mut counted)?;
+                rows.read_groups(item.piece.clone(), limits, &mut count_and_pass)?;
             }
             InputSource::Pages(folder, files) => {
                 let files = &files[item.piece.start as usize..item.piece.end as usize];
-                html_dir::read_files(folder, files, input, &mut counted)?;
+                html_dir::read_files(folder, files, input, &mut count_and_pass)?;
             }
-            InputSource::Synth(synth) => synthetic(synth, item.piece.clone(), &mut counted)?,
+            InputSource::Synth(synth) => synthetic(synth, item.piece.clone(), &mut count_and_pass)?,
         }
         Ok(RangeEnd { first_start: None, last_start: None, end: 0, records })
     }
@@ -451,9 +451,9 @@ pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut RecordSin
 
 /// Returns the locations of the inputs, ascending by name and without repetitions. The flag of a
 /// location is true if an input names it directly.
-fn by_name(expanded: &[ExpandedInput]) -> Vec<(&Location, bool)> {
+fn sorted_locations(inputs: &[ExpandedInput]) -> Vec<(&Location, bool)> {
     let mut locations = BTreeMap::new();
-    for ExpandedInput { locations: found, is_search, .. } in expanded {
+    for ExpandedInput { locations: found, is_search, .. } in inputs {
         for location in found {
             *locations.entry(location).or_default() |= !is_search;
         }
@@ -565,8 +565,8 @@ fn inspect_file(
             (InputSource::Parquet(place, stamp), groups, Some(1))
         }
         FileFormat::HtmlFile => {
-            let listed = ListedFile { location: place.clone(), stamp };
-            (InputSource::Pages(place, vec![listed]), 1, Some(1))
+            let listed_file = ListedFile { location: place.clone(), stamp };
+            (InputSource::Pages(place, vec![listed_file]), 1, Some(1))
         }
     };
     Ok(vec![InspectedInput { name: location.name().to_string(), source, units, units_a_piece, bytes }])
@@ -575,7 +575,7 @@ fn inspect_file(
 /// Makes an input of each web archive in a zip archive.
 fn inspect_zip(file: &OpenFile) -> Result<Vec<InspectedInput>> {
     let refuse = |reason| Error::input(file.location().name(), reason);
-    let look = |entry: WebArchiveEntry| {
+    let inspect_entry = |entry: WebArchiveEntry| {
         let slice = Slice { file, range: entry.range.clone() };
         let origin = Origin { location: file.location().clone(), stamp: file.stamp().clone(), entry: Some(entry) };
         let name = origin.name();
@@ -595,17 +595,17 @@ fn inspect_zip(file: &OpenFile) -> Result<Vec<InspectedInput>> {
         };
         Ok(InspectedInput { name, source, units, units_a_piece, bytes })
     };
-    entries(file)?.map_err(refuse)?.into_iter().map(look).collect()
+    entries(file)?.map_err(refuse)?.into_iter().map(inspect_entry).collect()
 }
 
 /// Applies a function to each item on several threads. Returns the results in order, or the first
 /// error in that order.
-fn in_parallel<T: Sync, R: Send>(items: &[T], apply: impl Fn(&T) -> Result<R> + Sync) -> Result<Vec<R>> {
-    let done = threads::for_each(MAX_OPEN_INPUTS, items.len(), Vec::new, |done, at| {
-        done.push((at, apply(&items[at])));
+fn map_in_parallel<T: Sync, R: Send>(items: &[T], apply: impl Fn(&T) -> Result<R> + Sync) -> Result<Vec<R>> {
+    let results = threads::for_each(MAX_OPEN_INPUTS, items.len(), Vec::new, |results, position| {
+        results.push((position, apply(&items[position])));
         Ok(())
     });
-    let mut done: Vec<_> = done?.into_iter().flatten().collect();
-    done.sort_unstable_by_key(|&(at, _)| at);
-    done.into_iter().map(|(_, result)| result).collect()
+    let mut results: Vec<_> = results?.into_iter().flatten().collect();
+    results.sort_unstable_by_key(|&(at, _)| at);
+    results.into_iter().map(|(_, result)| result).collect()
 }

@@ -41,28 +41,29 @@ pub(super) struct WebArchiveEntry {
 /// # Cost
 /// Reads the directory at the end of the file, and the head of each entry that is returned.
 pub(super) fn entries(file: &dyn RandomAccess) -> Result<std::result::Result<Vec<WebArchiveEntry>, &'static str>> {
-    let mut found = Vec::new();
-    if let Err(reason) = add_entries(file, 0..file.len(), "", &mut found)? {
+    let mut entries = Vec::new();
+    if let Err(reason) = add_entries(file, 0..file.len(), "", &mut entries)? {
         return Ok(Err(reason));
     }
-    if found.is_empty() {
+    if entries.is_empty() {
         return Ok(Err("a zip archive with no WARC or ARC file in it; unpack it, or give the files that it lists"));
     }
-    found.sort_by(|x, y| x.name.cmp(&y.name));
-    Ok(Ok(found))
+    entries.sort_by(|x, y| x.name.cmp(&y.name));
+    Ok(Ok(entries))
 }
 
-/// Adds the web archives of the zip archive at `within`. `outer` is the prefix of their names.
+/// Adds the web archives of the zip archive at `outer_range`. `outer_name` is the prefix of their
+/// names.
 fn add_entries(
     file: &dyn RandomAccess,
-    within: Range<u64>,
-    outer: &str,
-    found: &mut Vec<WebArchiveEntry>,
+    outer_range: Range<u64>,
+    outer_name: &str,
+    entries: &mut Vec<WebArchiveEntry>,
 ) -> Result<std::result::Result<(), &'static str>> {
-    let slice = Slice { file, range: within.clone() };
-    let mut directory = match ZipArchive::new(BufReader::with_capacity(BUFFER, Cursor { file: &slice, at: 0 })) {
+    let slice = Slice { file, range: outer_range.clone() };
+    let mut directory = match ZipArchive::new(BufReader::with_capacity(BUFFER, Cursor { file: &slice, position: 0 })) {
         Ok(directory) => directory,
-        Err(error) => return damaged(error).map(Err),
+        Err(error) => return damage_of(error).map(Err),
     };
     let names: Vec<String> = directory.file_names_raw().map(|raw| String::from_utf8_lossy(raw).into()).collect();
     for (number, name) in names.into_iter().enumerate() {
@@ -72,7 +73,7 @@ fn add_entries(
         }
         let entry = match directory.by_index_raw(number) {
             Ok(entry) => entry,
-            Err(error) => return damaged(error).map(Err),
+            Err(error) => return damage_of(error).map(Err),
         };
         if entry.encrypted() {
             return Ok(Err("a zip archive with encrypted WARC files; decrypt it"));
@@ -85,12 +86,12 @@ fn add_entries(
         let Some(end) = start.checked_add(entry.compressed_size()).filter(|&end| end <= slice.len()) else {
             return Ok(Err(DAMAGED));
         };
-        let (name, range) = (format!("{outer}{name}"), within.start + start..within.start + end);
+        let (name, range) = (format!("{outer_name}{name}"), outer_range.start + start..outer_range.start + end);
         match is_zip {
-            false => found.push(WebArchiveEntry { name, range }),
-            true if !outer.is_empty() => return Ok(Err("zip archives nested three deep; unpack the outer ones")),
+            false => entries.push(WebArchiveEntry { name, range }),
+            true if !outer_name.is_empty() => return Ok(Err("zip archives nested three deep; unpack the outer ones")),
             true => {
-                if let Err(reason) = add_entries(file, range, &format!("{name}!/"), found)? {
+                if let Err(reason) = add_entries(file, range, &format!("{name}!/"), entries)? {
                     return Ok(Err(reason));
                 }
             }
@@ -103,7 +104,7 @@ const DAMAGED: &str = "a damaged zip archive, perhaps a download that was cut of
                        its end; fetch it again";
 
 /// Separates a failure of the store, which is returned as an error, from a damaged archive.
-fn damaged(error: ZipError) -> Result<&'static str> {
+fn damage_of(error: ZipError) -> Result<&'static str> {
     let ZipError::Io(error) = error else { return Ok(DAMAGED) };
     match error.into_inner().map(|inner| inner.downcast::<Error>()) {
         Some(Ok(failure)) => Err(*failure),
@@ -132,27 +133,27 @@ impl<F: Deref<Target: RandomAccess> + Send + Sync> RandomAccess for Slice<F> {
 /// our [`Error`].
 struct Cursor<'a> {
     file: &'a dyn RandomAccess,
-    at: u64,
+    position: u64,
 }
 
 impl Read for Cursor<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.file.read_at(self.at, into.len()).map_err(io::Error::other)?;
-        into[..bytes.len()].copy_from_slice(&bytes);
-        self.at += bytes.len() as u64;
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.file.read_at(self.position, buffer.len()).map_err(io::Error::other)?;
+        buffer[..bytes.len()].copy_from_slice(&bytes);
+        self.position += bytes.len() as u64;
         Ok(bytes.len())
     }
 }
 
 impl Seek for Cursor<'_> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let at = match to {
-            SeekFrom::Start(at) => Some(at),
-            SeekFrom::End(by) => self.file.len().checked_add_signed(by),
-            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+        let target = match to {
+            SeekFrom::Start(target) => Some(target),
+            SeekFrom::End(delta) => self.file.len().checked_add_signed(delta),
+            SeekFrom::Current(delta) => self.position.checked_add_signed(delta),
         };
-        self.at = at.ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(self.at)
+        self.position = target.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.position)
     }
 }
 
@@ -166,7 +167,7 @@ mod tests {
     use super::*;
     use webtwin_base::read_at::Bytes;
 
-    fn packed(files: &[(&str, &[u8])], large: bool) -> Vec<u8> {
+    fn zip_of(files: &[(&str, &[u8])], large: bool) -> Vec<u8> {
         let mut zip = ZipWriter::new(io::Cursor::new(Vec::new()));
         for (name, bytes) in files {
             let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(large);
@@ -189,44 +190,46 @@ mod tests {
         let expected =
             [("archive/a.warc".to_string(), b"one".to_vec()), ("archive/b.warc.gz".to_string(), b"two".to_vec())];
         for large in [false, true] {
-            assert_eq!(read(&packed(&files, large)).unwrap(), expected, "zip64: {large}");
+            assert_eq!(read(&zip_of(&files, large)).unwrap(), expected, "zip64: {large}");
         }
         // Some zip files have bytes before the first entry, such as a program that unpacks them.
-        assert_eq!(read(&[b"some bytes".to_vec(), packed(&files, false)].concat()).unwrap(), expected);
+        assert_eq!(read(&[b"some bytes".to_vec(), zip_of(&files, false)].concat()).unwrap(), expected);
         // Some have bytes after the directory, from a download into a longer file or from a
         // signature.
-        for (after, large) in [(vec![0; 100], false), (b"PK\x05\x06 signed".to_vec(), true), (vec![7; 60_000], false)] {
-            assert_eq!(read(&[packed(&files, large), after].concat()).unwrap(), expected);
+        for (trailing, large) in
+            [(vec![0; 100], false), (b"PK\x05\x06 signed".to_vec(), true), (vec![7; 60_000], false)]
+        {
+            assert_eq!(read(&[zip_of(&files, large), trailing].concat()).unwrap(), expected);
         }
-        assert!(read(&[packed(&files, false), vec![7; 70_000]].concat()).unwrap_err().contains("more than 64 KiB"));
+        assert!(read(&[zip_of(&files, false), vec![7; 70_000]].concat()).unwrap_err().contains("more than 64 KiB"));
     }
 
     #[test]
     fn package_in_a_package_is_opened_only_one_level_deep() {
-        let inner = packed(&[("archive/a.warc", b"one")], false);
-        let outer = packed(&[("datapackage.json", b"{}"), ("1.wacz", &inner)], false);
-        assert_eq!(read(&outer).unwrap(), [("1.wacz!/archive/a.warc".to_string(), b"one".to_vec())]);
-        assert!(read(&packed(&[("2.wacz", &outer)], false)).unwrap_err().contains("nested"));
+        let inner = zip_of(&[("archive/a.warc", b"one")], false);
+        let outer_archive = zip_of(&[("datapackage.json", b"{}"), ("1.wacz", &inner)], false);
+        assert_eq!(read(&outer_archive).unwrap(), [("1.wacz!/archive/a.warc".to_string(), b"one".to_vec())]);
+        assert!(read(&zip_of(&[("2.wacz", &outer_archive)], false)).unwrap_err().contains("nested"));
     }
 
     #[test]
     fn unreadable_package_is_reported() {
-        let good = packed(&[("archive/a.warc", b"one"), ("b", b"x")], false);
-        let mut deflated = good.clone();
-        let mut encrypted = good.clone();
-        let directory = memchr::memmem::find(&good, b"PK\x01\x02").unwrap();
+        let archive = zip_of(&[("archive/a.warc", b"one"), ("b", b"x")], false);
+        let mut deflated = archive.clone();
+        let mut encrypted = archive.clone();
+        let directory = memchr::memmem::find(&archive, b"PK\x01\x02").unwrap();
         deflated[directory + 10] = 8;
         encrypted[directory + 8] |= 1;
-        let mut far = good.clone();
-        far[directory + 20..directory + 28].fill(0x7f);
+        let mut far_archive = archive.clone();
+        far_archive[directory + 20..directory + 28].fill(0x7f);
         for (bytes, words) in [
             (deflated, "compresses its WARC files"),
             (encrypted, "encrypted"),
-            (far, "damaged"),
-            (good[..good.len() - 30].to_vec(), "damaged"),
+            (far_archive, "damaged"),
+            (archive[..archive.len() - 30].to_vec(), "damaged"),
             (b"PK\x03\x04".to_vec(), "damaged"),
-            (packed(&[("a.txt", b"x")], false), "no WARC"),
-            (packed(&[], false), "no WARC"),
+            (zip_of(&[("a.txt", b"x")], false), "no WARC"),
+            (zip_of(&[], false), "no WARC"),
         ] {
             assert!(read(&bytes).unwrap_err().contains(words), "{words}: {:?}", read(&bytes));
         }
@@ -235,7 +238,7 @@ mod tests {
     proptest! {
         #[test]
         fn damage_never_leads_beyond_the_file(place in 0usize..400, byte: u8, cut in 0usize..400) {
-            let mut bytes = packed(&[("archive/a.warc", b"one"), ("1.wacz", &packed(&[("b.warc", b"two")], true))], true);
+            let mut bytes = zip_of(&[("archive/a.warc", b"one"), ("1.wacz", &zip_of(&[("b.warc", b"two")], true))], true);
             let place = place % bytes.len();
             bytes[place] = byte;
             bytes.truncate(bytes.len() - cut % 50);

@@ -18,16 +18,17 @@ pub(super) fn window_log(bytes: u64) -> u32 {
 
 /// Makes the error for content whose window exceeds the limit. The caller adds the name of the
 /// file.
-pub(super) fn refuse_window(needed: u64, allowed: u64) -> Error {
-    let remedy = match needed > 1 << LARGEST_WINDOW_LOG {
+pub(super) fn refuse_window(needed_bytes: u64, allowed_bytes: u64) -> Error {
+    let remedy = match needed_bytes > 1 << LARGEST_WINDOW_LOG {
         true => "compress it again with a shorter window".to_owned(),
         false => format!(
-            "set input.limits.window_bytes (of dedup: --max-window) to {needed} or more, which each worker may take"
+            "set input.limits.window_bytes (of dedup: --max-window) to {needed_bytes} or more, which each worker may take"
         ),
     };
-    let (needed, allowed) = (size(needed), size(allowed));
-    let reason =
-        format!("its decoder needs a window of {needed}, but input.limits.window_bytes allows {allowed}; {remedy}");
+    let (needed_text, allowed_text) = (size(needed_bytes), size(allowed_bytes));
+    let reason = format!(
+        "its decoder needs a window of {needed_text}, but input.limits.window_bytes allows {allowed_text}; {remedy}"
+    );
     Error::input("", reason)
 }
 
@@ -43,29 +44,29 @@ pub(super) struct FrameHead {
 impl FrameHead {
     /// Parses the first bytes of a frame; returns `None` if they are too few.
     pub(crate) fn parse(bytes: &[u8]) -> Option<FrameHead> {
-        let number = |at: usize, length: usize| {
-            let bytes = bytes.get(at..at + length)?;
+        let number = |position: usize, length: usize| {
+            let bytes = bytes.get(position..position + length)?;
             Some(bytes.iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte)))
         };
         let descriptor = *bytes.get(MAGIC.len())?;
         let is_single_segment = descriptor & 0x20 != 0;
-        let mut at = MAGIC.len() + 1;
+        let mut position = MAGIC.len() + 1;
         let mut window = 0;
         if !is_single_segment {
-            let byte = number(at, 1)?;
+            let byte = number(position, 1)?;
             let base = 1u64 << (10 + (byte >> 3));
             window = base + (base >> 3) * (byte & 7);
-            at += 1;
+            position += 1;
         }
         let id_bytes = [0, 1, 2, 4][usize::from(descriptor & 3)];
-        let dictionary = number(at, id_bytes)? as u32;
-        at += id_bytes;
+        let dictionary = number(position, id_bytes)? as u32;
+        position += id_bytes;
         if is_single_segment {
             window = match descriptor >> 6 {
-                0 => number(at, 1)?,
-                1 => number(at, 2)? + 256,
-                2 => number(at, 4)?,
-                _ => number(at, 8)?,
+                0 => number(position, 1)?,
+                1 => number(position, 2)? + 256,
+                2 => number(position, 4)?,
+                _ => number(position, 8)?,
             };
         }
         Some(FrameHead { window, dictionary })

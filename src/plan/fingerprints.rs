@@ -67,15 +67,15 @@ pub fn of_build(job: &Job, machines: &Machines) -> Result<(FingerprintCounts, Pr
     let f = sources.made.map_or(job.simhash.bits, |made| made.0);
     let (processes, workers) = (machines.count as u64, machines.workers as u64);
     let build::ProcessHoldings { buckets, writing } = build::holdings(count, processes, workers);
-    let allowed = if job.effort.memory_bytes == 0 { u64::MAX } else { job.effort.memory_bytes / 2 };
-    let memory_bytes = PROCESS_BYTES + buckets.min(allowed) + writing;
-    let between = (u128::from(ROW_BYTES * count) * u128::from(processes - 1) / u128::from(processes)) as u64;
-    let spilled_bytes = buckets.saturating_sub(allowed) * processes;
+    let memory_limit = if job.effort.memory_bytes == 0 { u64::MAX } else { job.effort.memory_bytes / 2 };
+    let memory_bytes = PROCESS_BYTES + buckets.min(memory_limit) + writing;
+    let sent_bytes = (u128::from(ROW_BYTES * count) * u128::from(processes - 1) / u128::from(processes)) as u64;
+    let spilled_bytes = buckets.saturating_sub(memory_limit) * processes;
     let costs = PredictedCosts {
         read_bytes: 8 * count,
-        exchanged_bytes: between,
-        sent_bytes: between,
-        most_sent_bytes: between / processes,
+        exchanged_bytes: sent_bytes,
+        sent_bytes,
+        most_sent_bytes: sent_bytes / processes,
         spilled_bytes,
         spilled_at_once_bytes: spilled_bytes / processes,
         spilled_at_once_bytes_least: spilled_bytes / processes,
@@ -86,7 +86,7 @@ pub fn of_build(job: &Job, machines: &Machines) -> Result<(FingerprintCounts, Pr
         cpu_seconds: BTreeMap::from([("build", count as f64 * BUILD_NS / 1e9)]),
         seconds: BTreeMap::new(),
     };
-    Ok((FingerprintCounts { fingerprints: count, queries: 0 }, timed(costs, machines)))
+    Ok((FingerprintCounts { fingerprints: count, queries: 0 }, with_seconds(costs, machines)))
 }
 
 /// Predicts the costs of joining F with Q, or with itself, without the pairs of the result.
@@ -99,28 +99,28 @@ pub fn of_join(job: &Job, machines: &Machines) -> Result<(FingerprintCounts, Pre
     let queries = work.queries.as_ref().map(Sources::rows).transpose()?;
     let (processes, workers) = (machines.count as u64, machines.workers as u64);
     let set = &work.set.manifest;
-    let own = fingerprints.div_ceil(processes);
-    let (held, checked, sent, stage, cpu_ns) = match queries {
+    let own_rows = fingerprints.div_ceil(processes);
+    let (held_bytes, checked_bytes, sent_rows, stage, cpu_ns) = match queries {
         // Each process has the tables of all queries, which are broadcast.
         Some(queries) => {
             let batch = BatchCost::predict(queries as usize, job.hamming.k);
             let tables = batch.map_or(0, |batch| batch.table_bytes);
             let ns = batch.map_or(PARTITIONED_NS, |batch| batch.ns_a_fingerprint);
-            let held = tables + QUERY_BYTES * queries + workers * PIECE_BYTES;
+            let held_bytes = tables + QUERY_BYTES * queries + workers * PIECE_BYTES;
             let cpu_ns = fingerprints as f64 * ns + (queries * processes) as f64 * QUERY_NS;
-            let checked = held + workers * (MAX_PIECE_BYTES - PIECE_BYTES + SORTER);
-            (held, checked, ROW_BYTES * queries * (processes - 1), "2 scan", cpu_ns)
+            let checked_bytes = held_bytes + workers * (MAX_PIECE_BYTES - PIECE_BYTES + SORTER);
+            (held_bytes, checked_bytes, ROW_BYTES * queries * (processes - 1), "2 scan", cpu_ns)
         }
         None => {
-            let others = fingerprints / processes * (processes - 1);
+            let other_rows = fingerprints / processes * (processes - 1);
             let joiner = Joiner::new(job.hamming.k, Level::best());
             let passes = joiner.groups(fingerprints as usize, width_mask(set.f)).len().max(1) as u64;
             let cpu_ns = fingerprints as f64 * SELF_JOIN_NS;
             // The run compares more with its limit than it holds if the workers have equal shares.
             (
-                JOIN_BYTES * own,
-                MAX_JOIN_BYTES * own + 2 * workers * SORTER,
-                RUN_BYTES * others * passes,
+                JOIN_BYTES * own_rows,
+                MAX_JOIN_BYTES * own_rows + 2 * workers * SORTER,
+                RUN_BYTES * other_rows * passes,
                 "2 join",
                 cpu_ns,
             )
@@ -129,19 +129,19 @@ pub fn of_join(job: &Job, machines: &Machines) -> Result<(FingerprintCounts, Pre
     let costs = PredictedCosts {
         read_bytes: (bits_on_disk(fingerprints, set.f) / 8.0 * fingerprints as f64) as u64,
         exchanged_bytes: 0,
-        sent_bytes: sent,
-        most_sent_bytes: sent / processes,
+        sent_bytes: sent_rows,
+        most_sent_bytes: sent_rows / processes,
         spilled_bytes: 0,
         spilled_at_once_bytes: 0,
         spilled_at_once_bytes_least: 0,
         rounds: JOIN_ROUNDS,
-        memory_bytes: PROCESS_BYTES + held,
-        memory_bytes_least: at_rest(machines.workers) + checked,
+        memory_bytes: PROCESS_BYTES + held_bytes,
+        memory_bytes_least: at_rest(machines.workers) + checked_bytes,
         disk_bytes: 0,
         cpu_seconds: BTreeMap::from([(stage, cpu_ns / 1e9)]),
         seconds: BTreeMap::new(),
     };
-    Ok((FingerprintCounts { fingerprints, queries: queries.unwrap_or(0) }, timed(costs, machines)))
+    Ok((FingerprintCounts { fingerprints, queries: queries.unwrap_or(0) }, with_seconds(costs, machines)))
 }
 
 /// Bytes of a query in addition to its tables while these are built: row, document, and the places
@@ -166,11 +166,13 @@ const MAX_JOIN_BYTES: u64 = 72;
 /// Bytes of a fingerprint in transit in a pass of the join of F with itself.
 const RUN_BYTES: u64 = 24;
 
-fn timed(mut costs: PredictedCosts, machines: &Machines) -> PredictedCosts {
-    let moved = (costs.read_bytes + 2 * costs.spilled_bytes) as f64 / machines.count as f64 / machines.disk;
-    let sent = costs.most_sent_bytes as f64 / machines.network;
-    let waited = if machines.count > 1 { costs.rounds as f64 * 2.0 * machines.latency } else { 0.0 };
-    let timed = |(stage, cpu): (&&'static str, &f64)| (*stage, cpu / machines.peers() as f64 + moved + sent + waited);
-    costs.seconds = costs.cpu_seconds.iter().map(timed).collect();
+fn with_seconds(mut costs: PredictedCosts, machines: &Machines) -> PredictedCosts {
+    let moved_seconds = (costs.read_bytes + 2 * costs.spilled_bytes) as f64 / machines.count as f64 / machines.disk;
+    let send_seconds = costs.most_sent_bytes as f64 / machines.network;
+    let wait_seconds = if machines.count > 1 { costs.rounds as f64 * 2.0 * machines.latency } else { 0.0 };
+    let stage_seconds = |(stage, cpu): (&&'static str, &f64)| {
+        (*stage, cpu / machines.peers() as f64 + moved_seconds + send_seconds + wait_seconds)
+    };
+    costs.seconds = costs.cpu_seconds.iter().map(stage_seconds).collect();
     costs
 }

@@ -8,7 +8,7 @@ use super::Machines;
 use super::sample::CrawlCounts;
 use super::volume::{Volume, on_the_way};
 use webtwin_dataflow::memory_estimate::{
-    A_GROWN_PAGE_OF_OTHERS, FEATURE_BYTES, MemoryEstimate, bytes_of_tables, long_bytes,
+    FEATURE_BYTES, GROWN_OTHER_PAGE_BYTES, MemoryEstimate, bytes_of_tables, long_bytes,
 };
 use webtwin_dataflow::pairs::minhash_pairs;
 use webtwin_dataflow::shuffle::memory::{IDLE_WORKER_BYTES, at_rest};
@@ -98,7 +98,7 @@ pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &M
                     (PAGE_PROCESS_BYTES + PAGE_FIRST_PROCESS_BYTES) * others_pages
                         + (PAGE_FILE_BYTES + long) * others_in_file
                 }
-                _ => A_GROWN_PAGE_OF_OTHERS * others_pages,
+                _ => GROWN_OTHER_PAGE_BYTES * others_pages,
             };
             let by_measure = match job.similar.by {
                 Measure::Signatures => 64 * u64::from(job.signatures.vectors.dims) * own.pages,

@@ -42,14 +42,14 @@ impl CrawlCounts {
     /// Scales the counts to a crawl of `pages` pages with the same proportions, including the
     /// number of copies of each page.
     pub fn of_pages(&self, pages: u64) -> CrawlCounts {
-        let by = pages as f64 / self.held.pages.max(1) as f64;
-        let of = |n: u64| (n as f64 * by) as u64;
+        let factor = pages as f64 / self.held.pages.max(1) as f64;
+        let scaled = |n: u64| (n as f64 * factor) as u64;
         CrawlCounts {
-            held: MemoryEstimate { pages, on_disk: 0, ..self.held.map(of) },
+            held: MemoryEstimate { pages, on_disk: 0, ..self.held.map(scaled) },
             heavy_thousandths: self.heavy_thousandths,
-            links_within: of(self.links_within),
-            read_bytes: of(self.read_bytes),
-            read_cpu_seconds: self.read_cpu_seconds * by,
+            links_within: scaled(self.links_within),
+            read_bytes: scaled(self.read_bytes),
+            read_cpu_seconds: self.read_cpu_seconds * factor,
         }
     }
 
@@ -57,7 +57,7 @@ impl CrawlCounts {
     /// with 105,623 pages in 604 MB of WARC.gz. The counts are those of the default job, or of a
     /// job by shingles. They replace a sample if the crawl does not exist yet.
     pub fn of_real_crawl(pages: u64, job: &Job) -> CrawlCounts {
-        let held = MemoryEstimate {
+        let estimate = MemoryEstimate {
             pages: 105_623,
             captures: 25_000_000,
             tuples: 18_527_758,
@@ -69,8 +69,14 @@ impl CrawlCounts {
             on_disk: 0,
         };
         let read_bytes = 603_824_563;
-        CrawlCounts { held, heavy_thousandths: 1000, links_within: 2_392_855, read_bytes, read_cpu_seconds: 0.0 }
-            .of_pages(pages)
+        CrawlCounts {
+            held: estimate,
+            heavy_thousandths: 1000,
+            links_within: 2_392_855,
+            read_bytes,
+            read_cpu_seconds: 0.0,
+        }
+        .of_pages(pages)
     }
 }
 
@@ -98,29 +104,34 @@ pub fn sampled(work: WorkList, job: &Job, sample_items: usize) -> Result<SampleR
     let share = share_of(sample.weight());
     let places: Vec<&WorkItem> =
         sample.items.iter().zip(&kinds).filter(|(_, kind)| **kind != SampleItem::Whole).map(|row| row.0).collect();
-    let (sampled, share_of_places) = (places.len(), share_of(places.iter().map(|item| item.weight()).sum()));
+    let (n_sampled, share_of_places) = (places.len(), share_of(places.iter().map(|item| item.weight()).sum()));
     // The number of places there would be if the whole input were read in places like these.
-    let all_places = if sampled > 0 { (sampled as f64 / share_of_places).round() as usize } else { 0 };
+    let all_places = if n_sampled > 0 { (n_sampled as f64 / share_of_places).round() as usize } else { 0 };
     // The sample is read without a memory limit, so that nothing of it is refused or spilled.
     let job = Job { effort: Effort { memory_bytes: 0, ..job.effort.clone() }, ..job.clone() };
     let (digest, queue) = (JobDigest::from_job(&job), Queue::new(sample));
-    let shared = (Arc::new(job), queue, kinds);
+    let shared_inputs = (Arc::new(job), queue, kinds);
     let mut read_alone = run_on(&ClusterLayout::local(1), 0, digest.0, move |net| {
-        let (job, queue, kinds) = &shared;
-        let before = build_info::cpu_seconds();
+        let (job, queue, kinds) = &shared_inputs;
+        let cpu_before = build_info::cpu_seconds();
         let local_pages = read(net, queue, job)?;
-        let cpu_seconds = build_info::cpu_seconds() - before;
-        let within = share_within(&local_pages, kinds, share)?;
-        Ok((MemoryEstimate::on(&local_pages), pairs(&local_pages, kinds, job, share_of_places)?, within, cpu_seconds))
+        let cpu_seconds = build_info::cpu_seconds() - cpu_before;
+        let share_inside = share_within(&local_pages, kinds, share)?;
+        Ok((
+            MemoryEstimate::on(&local_pages),
+            pairs(&local_pages, kinds, job, share_of_places)?,
+            share_inside,
+            cpu_seconds,
+        ))
     })?;
-    let (held, pairs, share_within, cpu_seconds) = read_alone.swap_remove(0);
+    let (estimate, pairs, share_within, cpu_seconds) = read_alone.swap_remove(0);
     let scaled = |n: u64, share: f64| if share > 0.0 { (n as f64 / share) as u64 } else { 0 };
-    let links = scaled(held.links, share);
+    let links = scaled(estimate.links, share);
     let counts = CrawlCounts {
         held: MemoryEstimate {
-            pairs: scaled(pairs.within, share_of_places) + pairs.across_all(sampled, all_places),
+            pairs: scaled(pairs.within, share_of_places) + pairs.across_all(n_sampled, all_places),
             on_disk: 0,
-            ..held.map(|n| scaled(n, share))
+            ..estimate.map(|n| scaled(n, share))
         },
         heavy_thousandths: pairs.heavy_thousandths,
         links_within: (links as f64 * share_within) as u64,
@@ -136,20 +147,20 @@ pub fn sampled(work: WorkList, job: &Job, sample_items: usize) -> Result<SampleR
 fn share_within(local_pages: &WorkerPages, kinds: &[SampleItem], share: f64) -> Result<f64> {
     let item_of: HashMap<u64, u32> =
         local_pages.captures.map(|page| (page.doc_id, page.item)).collect::<Result<_>>()?;
-    let (mut links, mut within, mut elsewhere) = (0u64, 0u64, 0u64);
+    let (mut links, mut n_within, mut n_elsewhere) = (0u64, 0u64, 0u64);
     let mut links_of = local_pages.links.reader();
     let pages = local_pages.captures.map(|page| (page.slot, page.item)).collect::<Result<Vec<_>>>()?;
     for (slot, page_item) in pages.into_iter().filter(|page| kinds[page.1 as usize] != SampleItem::Place) {
         for doc_id in links_of.get(slot as usize)? {
             links += 1;
             match item_of.get(doc_id) {
-                Some(item) if *item == page_item => within += 1,
-                Some(_) => elsewhere += 1,
+                Some(item) if *item == page_item => n_within += 1,
+                Some(_) => n_elsewhere += 1,
                 None => {}
             }
         }
     }
-    Ok(((within as f64 + elsewhere as f64 / share.max(f64::MIN_POSITIVE)) / links.max(1) as f64).min(1.0))
+    Ok(((n_within as f64 + n_elsewhere as f64 / share.max(f64::MIN_POSITIVE)) / links.max(1) as f64).min(1.0))
 }
 
 /// Counts the pairs of pages that the chunks of a sample produce. The sample has the fraction
@@ -161,13 +172,13 @@ fn pairs(local_pages: &WorkerPages, kinds: &[SampleItem], job: &Job, share: f64)
     let settings = if job.kind == JobKind::Study { study::overlap_settings() } else { job.overlap };
     // One more than the expected number for a chunk at the limit, because the sample may contain
     // more of its pages by chance.
-    let of_sample = |most: u32, least: u32| match most {
+    let scaled_limit = |limit: u32, minimum: u32| match limit {
         0 => 0,
-        most => ((f64::from(most) * share) as u32 + 1).clamp(least, most.max(least)),
+        limit => ((f64::from(limit) * share) as u32 + 1).clamp(minimum, limit.max(minimum)),
     };
     let settings = OverlapSettings {
-        template_pages: of_sample(settings.template_pages, 1),
-        max_documents: of_sample(settings.max_documents, 2),
+        template_pages: scaled_limit(settings.template_pages, 1),
+        max_documents: scaled_limit(settings.max_documents, 2),
         ..settings
     };
     let mut numbers = BTreeMap::new();
@@ -177,14 +188,14 @@ fn pairs(local_pages: &WorkerPages, kinds: &[SampleItem], job: &Job, share: f64)
         hosts.push(*numbers.entry(host(capture.url()).to_string()).or_insert(next));
         items.push(capture.item);
     })?;
-    let mut seen = BTreeSet::new();
+    let mut pairs_seen = BTreeSet::new();
     let mut copies = PageSet::new(local_pages.exact.len(), |_| false);
     // The pages of a sample are numbered by their slots: in the order of reading, item by item.
     let pages = || Page::first(local_pages.exact.len());
     let is_in_place = |page: &Page| kinds[items[*page] as usize] != SampleItem::Whole;
     pages()
         .filter(is_in_place)
-        .filter(|&page| !seen.insert(local_pages.exact[page]))
+        .filter(|&page| !pairs_seen.insert(local_pages.exact[page]))
         .for_each(|page| copies.insert(page));
     let (mut fprints, mut table) = (local_pages.fprints.reader(), Vec::new());
     for page in pages().filter(is_in_place) {

@@ -94,33 +94,37 @@ pub fn cpu_seconds(
     (volume, spilled_bytes): (&Volume, u64),
     machines: &Machines,
 ) -> BTreeMap<&'static str, f64> {
-    let held = &counts.held;
+    let estimate = &counts.held;
     let us = |n: u64, each: f64| n as f64 * each / 1e6;
-    let read = if counts.read_cpu_seconds > 0.0 { counts.read_cpu_seconds } else { us(held.pages, READ_PAGE) };
-    let overlap = us(held.tuples, FIND_CHUNK) + us(held.pairs, FIND_PAIR);
-    let message = us(held.pages * (machines.count as u64 - 1), SEND_PAGE) + us(volume.sent_bytes, SEND_BYTE);
+    let read = if counts.read_cpu_seconds > 0.0 { counts.read_cpu_seconds } else { us(estimate.pages, READ_PAGE) };
+    let overlap = us(estimate.tuples, FIND_CHUNK) + us(estimate.pairs, FIND_PAIR);
+    let message = us(estimate.pages * (machines.count as u64 - 1), SEND_PAGE) + us(volume.sent_bytes, SEND_BYTE);
     let (find, write) = match job.kind {
-        JobKind::Fingerprints => (us(held.pages, 2.0), us(held.pages, 1.0)),
-        JobKind::Study => (overlap + us(counts.links_within, FIND_LINK) + message, us(held.pages, WRITE_DOCUMENT)),
+        JobKind::Fingerprints => (us(estimate.pages, 2.0), us(estimate.pages, 1.0)),
+        JobKind::Study => (overlap + us(counts.links_within, FIND_LINK) + message, us(estimate.pages, WRITE_DOCUMENT)),
         _ => {
             let measure = match job.similar.by {
                 Measure::Overlap | Measure::Both => overlap,
-                Measure::Hamming => us(held.pages, FIND_SIMHASH),
+                Measure::Hamming => us(estimate.pages, FIND_SIMHASH),
                 Measure::Given => 0.0,
                 Measure::Signatures => {
                     let components = u64::from(job.signatures.vectors.dims * (1 + job.signatures.vectors.depth));
-                    us(held.pages * components, FIND_COMPONENT)
+                    us(estimate.pages * components, FIND_COMPONENT)
                 }
-                Measure::Minhash => us(held.shingles, FIND_SHINGLE),
+                Measure::Minhash => us(estimate.shingles, FIND_SHINGLE),
             };
-            let again = match context_pairs::is_asked_for(job) {
-                true => us(held.pages, FIND_PAGE_AGAIN) + us(counts.links_within, FIND_LINK_AGAIN),
+            let context_costs = match context_pairs::is_asked_for(job) {
+                true => us(estimate.pages, FIND_PAGE_AGAIN) + us(counts.links_within, FIND_LINK_AGAIN),
                 false => 0.0,
             };
-            let weighed = us(held.features, FIND_FEATURE);
-            let find =
-                us(held.pages, FIND_PAGE) + us(counts.links_within, FIND_LINK) + again + weighed + measure + message;
-            (find, us(held.pages, WRITE_PAGE))
+            let weighed = us(estimate.features, FIND_FEATURE);
+            let find = us(estimate.pages, FIND_PAGE)
+                + us(counts.links_within, FIND_LINK)
+                + context_costs
+                + weighed
+                + measure
+                + message;
+            (find, us(estimate.pages, WRITE_PAGE))
         }
     };
     let (find, write) = (find + us(spilled_bytes, SPILL_BYTE), write + us(spilled_bytes, WRITE_SPILLED_BYTE));
@@ -135,15 +139,15 @@ pub fn seconds(
     cpu_seconds: &BTreeMap<&'static str, f64>,
     machines: &Machines,
 ) -> BTreeMap<&'static str, f64> {
-    let each = machines.count as f64;
-    let of = |stage| cpu_seconds.get(stage).copied().unwrap_or(0.0) / machines.peers() as f64;
-    let from_disk = |bytes: u64| bytes as f64 / each / machines.disk;
-    let sent = volume.most_sent_bytes as f64 / machines.network;
-    let waited = if machines.count > 1 { volume.rounds as f64 * 2.0 * machines.latency } else { 0.0 };
+    let n_machines = machines.count as f64;
+    let seconds_of = |stage| cpu_seconds.get(stage).copied().unwrap_or(0.0) / machines.peers() as f64;
+    let from_disk = |bytes: u64| bytes as f64 / n_machines / machines.disk;
+    let send_seconds = volume.most_sent_bytes as f64 / machines.network;
+    let wait_seconds = if machines.count > 1 { volume.rounds as f64 * 2.0 * machines.latency } else { 0.0 };
     BTreeMap::from([
-        (READ, of(READ) + from_disk(read_bytes)),
-        (FIND, of(FIND) + from_disk(2 * spilled_bytes) + sent + waited),
-        (WRITE, of(WRITE)),
+        (READ, seconds_of(READ) + from_disk(read_bytes)),
+        (FIND, seconds_of(FIND) + from_disk(2 * spilled_bytes) + send_seconds + wait_seconds),
+        (WRITE, seconds_of(WRITE)),
     ])
 }
 
@@ -154,16 +158,16 @@ mod tests {
     #[test]
     fn twice_the_machines_halve_the_processor_time_and_the_first_sends_more() {
         let cpu = BTreeMap::from([(READ, 100.0), (FIND, 60.0), (WRITE, 8.0)]);
-        let of = |count| {
+        let seconds_of = |count| {
             let machines = Machines { count, workers: 2, network: 1e6, disk: 1e6, latency: 0.01 };
             let volume = Volume::new(([8_000_000, 0], 1_000_000, 1_000_000), 100, &machines);
             seconds(4_000_000, &volume, 2_000_000, &cpu, &machines)
         };
-        let (one, two) = (of(1), of(2));
+        let (single_machine, double) = (seconds_of(1), seconds_of(2));
         // On a single machine nothing is sent, and no messages are awaited. Spilled bytes are
         // written and read.
-        assert_eq!((one[READ], one[FIND], one[WRITE]), (50.0 + 4.0, 30.0 + 4.0, 4.0));
+        assert_eq!((single_machine[READ], single_machine[FIND], single_machine[WRITE]), (50.0 + 4.0, 30.0 + 4.0, 4.0));
         // Each of two machines sends 2 MB of 8 MB, and the first one 1 MB more.
-        assert_eq!((two[READ], two[FIND], two[WRITE]), (25.0 + 2.0, 15.0 + 2.0 + 3.0 + 2.0, 2.0));
+        assert_eq!((double[READ], double[FIND], double[WRITE]), (25.0 + 2.0, 15.0 + 2.0 + 3.0 + 2.0, 2.0));
     }
 }

@@ -108,16 +108,24 @@ impl Volume {
     /// Computes the traffic from three kinds of data. The first kind are bytes of rows that go to
     /// any worker with equal probability: of numbers, and of texts, which are passed without a copy
     /// within a process. The second kind (`message`) is sent to each other process. The third kind
-    /// (`dealt`) is distributed by the first process to all processes.
-    pub fn new(([numbers, texts], message, dealt): ([u64; 2], u64, u64), rounds: u64, machines: &Machines) -> Volume {
-        let others = |all: u64| move |bytes: u64| (u128::from(bytes) * u128::from(all - 1) / u128::from(all)) as u64;
+    /// (`dealt_bytes`) is distributed by the first process to all processes.
+    pub fn new(
+        ([numbers, texts], message, dealt_bytes): ([u64; 2], u64, u64),
+        rounds: u64,
+        machines: &Machines,
+    ) -> Volume {
+        let share_of_others =
+            |all: u64| move |bytes: u64| (u128::from(bytes) * u128::from(all - 1) / u128::from(all)) as u64;
         let processes = machines.count as u64;
-        let between = others(processes)(numbers + texts);
-        let (sent_each, dealt) = (message * (processes - 1), others(processes)(dealt));
+        let sent_between = share_of_others(processes)(numbers + texts);
+        let (sent_each, dealt_bytes) = (message * (processes - 1), share_of_others(processes)(dealt_bytes));
         Volume {
-            exchanged_bytes: others(machines.peers())(numbers) + others(processes)(texts) + sent_each + dealt,
-            sent_bytes: between + sent_each + dealt,
-            most_sent_bytes: (between + sent_each) / processes + dealt,
+            exchanged_bytes: share_of_others(machines.peers())(numbers)
+                + share_of_others(processes)(texts)
+                + sent_each
+                + dealt_bytes,
+            sent_bytes: sent_between + sent_each + dealt_bytes,
+            most_sent_bytes: (sent_between + sent_each) / processes + dealt_bytes,
             rounds,
         }
     }
@@ -125,82 +133,84 @@ impl Volume {
 
 /// Predicts the traffic of a job that reads a crawl.
 pub fn of_crawl(job: &Job, counts: &CrawlCounts, machines: &Machines) -> Volume {
-    let held = &counts.held;
+    let estimate = &counts.held;
     let row = if job.chunks.bits <= 32 { size_of::<Row32>() } else { size_of::<Row64>() } as u64;
     // Pages that cannot share T chunks with any other page are removed before pairs are generated.
-    let pairs = (u128::from(held.pairs) * u128::from(counts.heavy_thousandths) / 1000) as u64;
-    let overlap = row * held.tuples + PAIR_BYTES * pairs;
-    let (settled, captures) = (NUMBER_BYTES * held.pages, CAPTURE_BYTES * held.pages);
-    let (to_owners, message, dealt) = match job.kind {
+    let pairs = (u128::from(estimate.pairs) * u128::from(counts.heavy_thousandths) / 1000) as u64;
+    let overlap = row * estimate.tuples + PAIR_BYTES * pairs;
+    let (settled_bytes, captures) = (NUMBER_BYTES * estimate.pages, CAPTURE_BYTES * estimate.pages);
+    let (to_owners, message, dealt_bytes) = match job.kind {
         JobKind::Fingerprints => {
             // Within a process, one worker collects the broadcast data.
-            let message = DIRECTORY_ROW_BYTES * held.pages;
-            ([settled + captures + message, 0], message, 0)
+            let message = DIRECTORY_ROW_BYTES * estimate.pages;
+            ([settled_bytes + captures + message, 0], message, 0)
         }
         JobKind::Study => {
             let links = LINK_BYTES * counts.links_within;
-            let texts = DOCUMENT_WRITTEN_BYTES * held.pages;
-            let numbers = settled + captures + DOCUMENT_BYTES * held.pages + links + overlap;
-            ([numbers, texts], STUDY_SENT * held.pages + links, DOCUMENT_DISTRIBUTED_BYTES * held.pages)
+            let texts = DOCUMENT_WRITTEN_BYTES * estimate.pages;
+            let numbers = settled_bytes + captures + DOCUMENT_BYTES * estimate.pages + links + overlap;
+            ([numbers, texts], STUDY_SENT * estimate.pages + links, DOCUMENT_DISTRIBUTED_BYTES * estimate.pages)
         }
         _ => {
-            let found = found(job, counts);
-            let measure = of_measure(job, counts, overlap, machines);
-            let texts = PAGE_WRITTEN_BYTES * held.pages;
+            let found_bytes = derived_bytes(job, counts);
+            let measure = measure_bytes(job, counts, overlap, machines);
+            let texts = PAGE_WRITTEN_BYTES * estimate.pages;
             // Features are sent to where they are counted over the crawl, and back to where the
             // features of a page are collected.
-            let features = 2 * FEATURE_BYTES * held.features;
+            let features = 2 * FEATURE_BYTES * estimate.features;
             (
-                [settled + captures + found + measure + features, texts],
-                PAGE_SENT_BYTES * held.pages,
-                PAGE_DISTRIBUTED_BYTES * held.pages,
+                [settled_bytes + captures + found_bytes + measure + features, texts],
+                PAGE_SENT_BYTES * estimate.pages,
+                PAGE_DISTRIBUTED_BYTES * estimate.pages,
             )
         }
     };
-    Volume::new((to_owners, message, dealt), rounds(job, counts, machines), machines)
+    Volume::new((to_owners, message, dealt_bytes), rounds(job, counts, machines), machines)
 }
 
 /// Returns the bytes of pages and links that are sent to be joined after pairs are found, including
 /// rows that stay at their worker.
-fn found(job: &Job, counts: &CrawlCounts) -> u64 {
+fn derived_bytes(job: &Job, counts: &CrawlCounts) -> u64 {
     let (pages, links) = (counts.held.pages, counts.links_within);
-    let again = match context_pairs::is_asked_for(job) {
+    let context_costs = match context_pairs::is_asked_for(job) {
         true => PAGE_CONTEXT_BYTES * pages + LINK_CONTEXT_BYTES * links,
         false => 0,
     };
-    PAGE_DERIVED_BYTES * pages + (LINK_BYTES + LINK_GROWTH_BYTES) * links + again
+    PAGE_DERIVED_BYTES * pages + (LINK_BYTES + LINK_GROWTH_BYTES) * links + context_costs
 }
 
 /// Returns the bytes that the main job sends to be joined after pairs are found, with captures and
 /// with texts that are written.
 pub(super) fn on_the_way(job: &Job, counts: &CrawlCounts) -> u64 {
-    found(job, counts) + (CAPTURE_BYTES + PAGE_WRITTEN_BYTES) * counts.held.pages
+    derived_bytes(job, counts) + (CAPTURE_BYTES + PAGE_WRITTEN_BYTES) * counts.held.pages
 }
 
 /// Bytes of a document that are sent to each other process of a study.
 const STUDY_SENT: u64 = 60;
 
-fn of_measure(job: &Job, counts: &CrawlCounts, overlap: u64, machines: &Machines) -> u64 {
-    let held = &counts.held;
+fn measure_bytes(job: &Job, counts: &CrawlCounts, overlap: u64, machines: &Machines) -> u64 {
+    let estimate = &counts.held;
     // The context pass fetches chunks, and so does the comparison of pages to skip with the pages
     // that are kept.
-    let compared = CHUNK_COMPARED_BYTES * held.tuples;
+    let compared_bytes = CHUNK_COMPARED_BYTES * estimate.tuples;
     match job.similar.by {
-        Measure::Overlap | Measure::Both => overlap + compared,
+        Measure::Overlap | Measure::Both => overlap + compared_bytes,
         // A simhash with its page; then the near simhashes.
-        Measure::Hamming => 16 * held.pages,
+        Measure::Hamming => 16 * estimate.pages,
         Measure::Signatures => {
             let dims = u64::from(job.signatures.vectors.dims);
             // Bounds of a projection; and the two signatures, to the slab of a page and to the
             // slabs that it visits.
-            let points = 8 * dims * held.pages + (16 * dims + 30) * held.pages;
-            let asked = children_asked(held.pages, counts.links_within, machines.peers());
-            points + CHILD_VALUE_BYTES * dims * u64::from(job.signatures.vectors.depth) * asked
+            let points = 8 * dims * estimate.pages + (16 * dims + 30) * estimate.pages;
+            let asked_bytes = children_asked(estimate.pages, counts.links_within, machines.peers());
+            points + CHILD_VALUE_BYTES * dims * u64::from(job.signatures.vectors.depth) * asked_bytes
         }
         // The number of given pairs is not known.
         Measure::Given => 0,
         Measure::Minhash => {
-            minhash_pairs::keys_bytes(held.pages, &job.minhash) + SHINGLE_FETCHED_BYTES * held.shingles + compared
+            minhash_pairs::keys_bytes(estimate.pages, &job.minhash)
+                + SHINGLE_FETCHED_BYTES * estimate.shingles
+                + compared_bytes
         }
     }
 }
@@ -208,8 +218,8 @@ fn of_measure(job: &Job, counts: &CrawlCounts, overlap: u64, machines: &Machines
 /// Returns the number of children whose signatures workers request, each counted once per worker,
 /// if every page is the child of a link with equal probability.
 fn children_asked(pages: u64, links: u64, workers: u64) -> u64 {
-    let by_worker = links as f64 / (pages * workers).max(1) as f64;
-    (pages as f64 * workers as f64 * (1.0 - (-by_worker).exp())) as u64
+    let links_per_worker = links as f64 / (pages * workers).max(1) as f64;
+    (pages as f64 * workers as f64 * (1.0 - (-links_per_worker).exp())) as u64
 }
 
 /// Rounds in which given pairs are read, matched with pages and guarded.
@@ -246,9 +256,9 @@ fn rounds(job: &Job, counts: &CrawlCounts, machines: &Machines) -> u64 {
         _ => (0, 1),
     };
     let is_long = !page_counts::is_short(pages as usize * size_of::<u32>(), counters);
-    let added = if counters > 1 && is_long { SUMS * sum_count } else { 0 };
+    let sum_rounds = if counters > 1 && is_long { SUMS * sum_count } else { 0 };
     let without_context = usize::from(!context_pairs::is_asked_for(job));
-    let merged = match machines.count {
+    let merge_rounds = match machines.count {
         1 => 0,
         processes if tolerant::are_few(pages as usize, processes) => BETWEEN_PROCESSES[without_context],
         processes if components::are_shared(pages as usize, processes) => PIECES_BY_OWNERS[without_context],
@@ -256,7 +266,7 @@ fn rounds(job: &Job, counts: &CrawlCounts, machines: &Machines) -> u64 {
             MERGED_FORESTS[without_context] + MERGES[without_context] * u64::from(processes.next_power_of_two().ilog2())
         }
     };
-    steps + message + added + merged
+    steps + message + sum_rounds + merge_rounds
 }
 
 #[cfg(test)]
@@ -269,8 +279,11 @@ mod tests {
 
     #[test]
     fn single_process_sends_nothing_and_broadcasts_reach_every_other_process() {
-        let alone = Volume::new(([800, 200], 10, 4), 5, &machines(1, 1));
-        assert_eq!((alone.exchanged_bytes, alone.sent_bytes, alone.most_sent_bytes), (0, 0, 0));
+        let single_machine = Volume::new(([800, 200], 10, 4), 5, &machines(1, 1));
+        assert_eq!(
+            (single_machine.exchanged_bytes, single_machine.sent_bytes, single_machine.most_sent_bytes),
+            (0, 0, 0)
+        );
         let threads = Volume::new(([800, 200], 10, 4), 5, &machines(1, 4));
         assert_eq!((threads.exchanged_bytes, threads.sent_bytes), (600, 0));
         let four = Volume::new(([800, 200], 10, 4), 5, &machines(4, 2));
@@ -284,8 +297,8 @@ mod tests {
     #[test]
     fn worker_requests_each_child_once() {
         assert_eq!(children_asked(1000, 1_000_000, 1), 1000);
-        let few = children_asked(1000, 10, 1);
-        assert!((9..=10).contains(&few), "{few}");
+        let few_children = children_asked(1000, 10, 1);
+        assert!((9..=10).contains(&few_children), "{few_children}");
         assert!(children_asked(1000, 10_000, 8) > children_asked(1000, 10_000, 4));
     }
 }

@@ -15,12 +15,12 @@ pub fn set(limits: &RecordLimits) -> std::io::Result<()> {
     // The hard limit is one second higher, because at the hard limit the system kills the process
     // with SIGKILL, which does not identify the cause.
     setrlimit(Resource::RLIMIT_CPU, limits.printed_seconds, limits.printed_seconds + 1)?;
-    for (resource, most) in [
+    for (resource, limit) in [
         (Resource::RLIMIT_AS, limits.printed_bytes),
         (Resource::RLIMIT_FSIZE, limits.record_bytes),
         (Resource::RLIMIT_CORE, 0),
     ] {
-        setrlimit(resource, most, most)?;
+        setrlimit(resource, limit, limit)?;
     }
     Ok(())
 }

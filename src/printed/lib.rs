@@ -45,9 +45,9 @@ pub fn pdf(limits: RecordLimits) -> std::io::Result<()> {
     stdin().lock().read_to_end(&mut bytes)?;
     let reader = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || pdf::read(&bytes, &limits))?;
     let answer: HelperAnswer = reader.join().unwrap_or_else(|_| pdf::unreadable("the PDF reader failed"));
-    let mut out = stdout().lock();
-    serde_json::to_writer(&mut out, &answer)?;
-    out.flush()
+    let mut writer = stdout().lock();
+    serde_json::to_writer(&mut writer, &answer)?;
+    writer.flush()
 }
 
 /// Replaces this process by Ghostscript, which prints the text of the PostScript program on stdin

@@ -56,8 +56,8 @@ pub fn read(bytes: &[u8], limits: &RecordLimits) -> HelperAnswer {
         HelperAnswer::Document(_) | HelperAnswer::Refused(..) => return answer,
     };
     match caught(|| repair::document(bytes)).flatten().map(|pdf| read_loaded(pdf, limits)) {
-        Some(HelperAnswer::Document(repaired)) if repaired.text.len() > text_bytes => {
-            HelperAnswer::Document(DocumentText { is_whole: false, ..repaired })
+        Some(HelperAnswer::Document(repaired_document)) if repaired_document.text.len() > text_bytes => {
+            HelperAnswer::Document(DocumentText { is_whole: false, ..repaired_document })
         }
         // The reason why the repaired document has no text is more specific.
         Some(refused @ HelperAnswer::Refused(..)) if matches!(answer, HelperAnswer::Refused(Reason::PdfDamaged, _)) => {
@@ -100,14 +100,14 @@ fn read_loaded(mut pdf: Pdf, limits: &RecordLimits) -> HelperAnswer {
     if pages.is_empty() {
         return unreadable("the document has no pages that can be found");
     }
-    let printed = Printed { text: String::new(), most: limits.record_bytes as usize, pages: 0 };
-    let printed = Rc::new(RefCell::new(printed));
-    let is_whole = print(&pdf, &pages, &printed);
-    let Printed { text, most, .. } = &mut *printed.borrow_mut();
-    if text.len() > *most {
+    let output = Printed { text: String::new(), limit: limits.record_bytes as usize, pages: 0 };
+    let shared_output = Rc::new(RefCell::new(output));
+    let is_whole = print(&pdf, &pages, &shared_output);
+    let Printed { text, limit, .. } = &mut *shared_output.borrow_mut();
+    if text.len() > *limit {
         return HelperAnswer::Refused(
             Reason::PdfTooLarge,
-            format!("more than {most} bytes of text (input.limits.record_bytes)"),
+            format!("more than {limit} bytes of text (input.limits.record_bytes)"),
         );
     }
     let text = std::mem::take(text);
@@ -141,20 +141,20 @@ fn refusal(error: Error) -> HelperAnswer {
 }
 
 /// Prints all pages, except those that fail. Returns true if none failed.
-fn print(pdf: &Pdf, pages: &BTreeMap<u32, ObjectId>, printed: &Rc<RefCell<Printed>>) -> bool {
-    if matches!(caught(|| output_doc(pdf, &mut Printer::on(printed))), Some(Ok(()))) {
+fn print(pdf: &Pdf, pages: &BTreeMap<u32, ObjectId>, output: &Rc<RefCell<Printed>>) -> bool {
+    if matches!(caught(|| output_doc(pdf, &mut Printer::printer_to(output))), Some(Ok(()))) {
         return true;
     }
     // The first call prints all pages up to the failure. Single pages are printed only after it,
     // because each such call enumerates all pages.
-    let failed = printed.borrow().pages;
-    printed.borrow_mut().end_page();
+    let failed = output.borrow().pages;
+    output.borrow_mut().end_page();
     for &number in pages.keys().skip(failed + 1) {
-        if printed.borrow().is_full() {
+        if output.borrow().is_full() {
             break;
         }
-        let _ = caught(|| output_doc_page(pdf, &mut Printer::on(printed), number));
-        printed.borrow_mut().end_page();
+        let _ = caught(|| output_doc_page(pdf, &mut Printer::printer_to(output), number));
+        output.borrow_mut().end_page();
     }
     false
 }
@@ -163,7 +163,7 @@ fn print(pdf: &Pdf, pages: &BTreeMap<u32, ObjectId>, printed: &Rc<RefCell<Printe
 struct Printed {
     text: String,
     /// Maximum number of bytes of text.
-    most: usize,
+    limit: usize,
     /// Number of completed pages.
     pages: usize,
 }
@@ -174,7 +174,7 @@ impl Printed {
     }
 
     fn is_full(&self) -> bool {
-        self.text.len() > self.most
+        self.text.len() > self.limit
     }
 }
 
@@ -183,9 +183,9 @@ struct Paper(Rc<RefCell<Printed>>);
 
 impl fmt::Write for Paper {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let mut printed = self.0.borrow_mut();
-        printed.text.push_str(text);
-        if printed.is_full() { Err(fmt::Error) } else { Ok(()) }
+        let mut output = self.0.borrow_mut();
+        output.text.push_str(text);
+        if output.is_full() { Err(fmt::Error) } else { Ok(()) }
     }
 }
 
@@ -200,12 +200,12 @@ impl ConvertToFmt for Paper {
 /// Output device that writes characters in lines, and an empty line after each page.
 struct Printer {
     lines: PlainTextOutput<Paper>,
-    printed: Rc<RefCell<Printed>>,
+    output: Rc<RefCell<Printed>>,
 }
 
 impl Printer {
-    fn on(printed: &Rc<RefCell<Printed>>) -> Printer {
-        Printer { lines: PlainTextOutput::new(Paper(Rc::clone(printed))), printed: Rc::clone(printed) }
+    fn printer_to(output: &Rc<RefCell<Printed>>) -> Printer {
+        Printer { lines: PlainTextOutput::new(Paper(Rc::clone(output))), output: Rc::clone(output) }
     }
 }
 
@@ -221,9 +221,9 @@ impl OutputDev for Printer {
 
     fn end_page(&mut self) -> Result<(), OutputError> {
         self.lines.end_page()?;
-        let mut printed = self.printed.borrow_mut();
-        printed.end_page();
-        printed.pages += 1;
+        let mut output = self.output.borrow_mut();
+        output.end_page();
+        output.pages += 1;
         Ok(())
     }
 
@@ -252,12 +252,12 @@ impl OutputDev for Printer {
 }
 
 /// Returns an object, or the object to which it refers.
-fn resolved<'p>(pdf: &'p Pdf, object: &'p Object) -> Option<&'p Object> {
+fn resolve<'p>(pdf: &'p Pdf, object: &'p Object) -> Option<&'p Object> {
     pdf.dereference(object).ok().map(|(_, object)| object)
 }
 
-fn entry<'p>(pdf: &'p Pdf, of: &'p Dictionary, key: &[u8]) -> Option<&'p Object> {
-    resolved(pdf, of.get(key).ok()?)
+fn entry<'p>(pdf: &'p Pdf, dictionary: &'p Dictionary, key: &[u8]) -> Option<&'p Object> {
+    resolve(pdf, dictionary.get(key).ok()?)
 }
 
 /// Returns the title in the document information dictionary.
@@ -275,7 +275,7 @@ fn links(pdf: &Pdf, pages: &BTreeMap<u32, ObjectId>, limits: &RecordLimits) -> V
         entry(pdf, page, b"Annots")?.as_array().ok()
     });
     let uri = |annotation: &Object| {
-        let action = entry(pdf, resolved(pdf, annotation)?.as_dict().ok()?, b"A")?.as_dict().ok()?;
+        let action = entry(pdf, resolve(pdf, annotation)?.as_dict().ok()?, b"A")?.as_dict().ok()?;
         let uri = entry(pdf, action, b"URI")?.as_str().ok()?;
         Some(String::from_utf8_lossy(uri).into_owned())
     };

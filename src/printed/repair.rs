@@ -27,12 +27,12 @@ type Places = BTreeMap<u32, usize>;
 /// # Cost
 /// Copies the file, and parses the copy.
 pub(crate) fn document(bytes: &[u8]) -> Option<Pdf> {
-    let found = find(bytes);
-    let objects: BTreeMap<u32, &PdfObject> = found.iter().map(|object| (object.number, object)).collect();
+    let found_objects = find(bytes);
+    let objects: BTreeMap<u32, &PdfObject> = found_objects.iter().map(|object| (object.number, object)).collect();
     if objects.is_empty() {
         return None;
     }
-    let with_trailer = trailer(bytes, &found).and_then(|trailer| load(bytes, &objects, trailer));
+    let with_trailer = trailer(bytes, &found_objects).and_then(|trailer| load(bytes, &objects, trailer));
     let mut pdf = with_trailer.or_else(|| load(bytes, &objects, b"<<>>"))?;
     let mut places = objects.into_iter().map(|(number, object)| (number, object.offset)).collect();
     unpack(&mut pdf, &mut places);
@@ -60,7 +60,7 @@ fn load(bytes: &[u8], objects: &BTreeMap<u32, &PdfObject>, trailer: &[u8]) -> Op
         }
         file.extend_from_slice(b"\nendobj\n");
     }
-    let at = file.len();
+    let length = file.len();
     let size = objects.last_key_value().map_or(0, |(number, _)| number + 1);
     let mut entries = trailer.strip_prefix(b"<<")?.to_vec();
     // Earlier tables are as wrong as that of this file, so the key `/Prev` is made invalid.
@@ -68,31 +68,31 @@ fn load(bytes: &[u8], objects: &BTreeMap<u32, &PdfObject>, trailer: &[u8]) -> Op
     previous.into_iter().for_each(|at| entries[at + 1] = b'X');
     file.extend_from_slice(format!("{table}trailer\n<< /Size {size} ").as_bytes());
     file.extend_from_slice(&entries);
-    file.extend_from_slice(format!("\nstartxref\n{at}\n%%EOF\n").as_bytes());
+    file.extend_from_slice(format!("\nstartxref\n{length}\n%%EOF\n").as_bytes());
     Pdf::load_mem(&file).ok()
 }
 
 /// Returns the bytes that begin with the last trailer, or with the dictionary of the last
 /// cross-reference stream.
-fn trailer<'b>(bytes: &'b [u8], found: &[PdfObject]) -> Option<&'b [u8]> {
+fn trailer<'b>(bytes: &'b [u8], objects: &[PdfObject]) -> Option<&'b [u8]> {
     const WORD: &[u8] = b"trailer";
     let has_root = |bytes: &[u8]| memmem::find(bytes, b"/Root").is_some();
-    let is_data = |at: usize| {
-        let before = found.partition_point(|object| object.offset <= at);
-        before > 0 && found[before - 1].data.as_ref().is_some_and(|data| data.contains(&at))
+    let is_data = |position: usize| {
+        let n_before = objects.partition_point(|object| object.offset <= position);
+        n_before > 0 && objects[n_before - 1].data.as_ref().is_some_and(|data| data.contains(&position))
     };
-    let by_word = memmem::rfind_iter(bytes, WORD).take(TRAILERS).find_map(|at| {
-        let rest = bytes[at + WORD.len()..].trim_ascii_start();
+    let trailer_by_word = memmem::rfind_iter(bytes, WORD).take(TRAILERS).find_map(|position| {
+        let rest = bytes[position + WORD.len()..].trim_ascii_start();
         let rest = &rest[..rest.len().min(TRAILER_BYTES)];
         let rest = &rest[..memmem::find(rest, b"startxref").unwrap_or(rest.len())];
-        (!is_data(at) && rest.starts_with(b"<<") && has_root(rest)).then_some((at, rest))
+        (!is_data(position) && rest.starts_with(b"<<") && has_root(rest)).then_some((position, rest))
     });
-    let streams = found.iter().rev().filter(|object| object.data.is_some());
-    let by_stream =
+    let streams = objects.iter().rev().filter(|object| object.data.is_some());
+    let trailer_by_stream =
         streams.map(|object| (object.offset, bytes[object.body.clone()].trim_ascii_start())).find(|(_, dictionary)| {
             dictionary.starts_with(b"<<") && memmem::find(dictionary, b"/XRef").is_some() && has_root(dictionary)
         });
-    by_word.into_iter().chain(by_stream).max_by_key(|(at, _)| *at).map(|(_, dictionary)| dictionary)
+    trailer_by_word.into_iter().chain(trailer_by_stream).max_by_key(|(at, _)| *at).map(|(_, dictionary)| dictionary)
 }
 
 /// Adds the objects in object streams.
@@ -118,7 +118,7 @@ fn unpack(pdf: &mut Pdf, places: &mut Places) {
 /// Sets the root of a document whose trailer does not lead to pages: to the last catalog, or
 /// otherwise to a new one of all pages that exist.
 fn lead_to_pages(pdf: &mut Pdf, places: &Places) {
-    let of_type = |pdf: &Pdf, name: &[u8]| {
+    let has_type = |pdf: &Pdf, name: &[u8]| {
         let is_one = |object: &Object| object.as_dict().is_ok_and(|dictionary| dictionary.has_type(name));
         let ids = pdf.objects.iter().filter(|(_, object)| is_one(object)).map(|(&id, _)| id);
         let mut ids: Vec<ObjectId> = ids.collect();
@@ -128,10 +128,10 @@ fn lead_to_pages(pdf: &mut Pdf, places: &Places) {
     if !pdf.get_pages().is_empty() {
         return;
     }
-    if let Some(&catalog) = of_type(pdf, b"Catalog").last() {
+    if let Some(&catalog) = has_type(pdf, b"Catalog").last() {
         pdf.trailer.set("Root", catalog);
     }
-    let pages = of_type(pdf, b"Page");
+    let pages = has_type(pdf, b"Page");
     if pdf.get_pages().is_empty() && !pages.is_empty() {
         let count = pages.len() as i64;
         let kids: Vec<Object> = pages.into_iter().map(Object::Reference).collect();
@@ -152,7 +152,7 @@ mod tests {
     use webtwin_pages::helper::{DocumentText, HelperAnswer};
 
     /// Makes a document with these lines on its pages.
-    fn made(pages: &[Vec<String>]) -> Pdf {
+    fn pdf_of(pages: &[Vec<String>]) -> Pdf {
         let mut pdf = Pdf::with_version("1.5");
         let tree = pdf.new_object_id();
         let font = dictionary! { "Type" => "Font", "Subtype" => "Type1", "BaseFont" => "Helvetica" };
@@ -176,7 +176,7 @@ mod tests {
         pdf
     }
 
-    fn written(mut pdf: Pdf, is_modern: bool) -> Vec<u8> {
+    fn save(mut pdf: Pdf, is_modern: bool) -> Vec<u8> {
         let mut bytes = Vec::new();
         match is_modern {
             true => pdf.save_modern(&mut bytes).unwrap(),
@@ -224,20 +224,22 @@ mod tests {
         ]
     }
 
-    /// True if the length at `at` leads to the end of a stream.
-    fn leads_to_end(bytes: &[u8], at: usize) -> bool {
-        let digits = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let length: usize = std::str::from_utf8(&bytes[at..at + digits]).unwrap().parse().unwrap();
-        let keyword = at + memmem::find(&bytes[at..], b"stream").unwrap();
+    /// True if the length at `position` leads to the end of a stream.
+    fn leads_to_end(bytes: &[u8], position: usize) -> bool {
+        let digits = bytes[position..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let length: usize = std::str::from_utf8(&bytes[position..position + digits]).unwrap().parse().unwrap();
+        let keyword = position + memmem::find(&bytes[position..], b"stream").unwrap();
         let data = keyword + memmem::find(&bytes[keyword..], b"\n").unwrap() + 1;
         bytes.get(data + length..).is_some_and(|rest| rest.trim_ascii_start().starts_with(b"endstream"))
     }
 
-    fn damaged(bytes: &[u8], damage: &Damage) -> Vec<u8> {
+    fn with_damage(bytes: &[u8], damage: &Damage) -> Vec<u8> {
         let start = last(bytes, "startxref");
         match damage {
             Damage::None => bytes.to_vec(),
-            Damage::Start(to) => [&bytes[..start], format!("startxref\n{to}\n%%EOF\n").as_bytes()].concat(),
+            Damage::Start(start_offset) => {
+                [&bytes[..start], format!("startxref\n{start_offset}\n%%EOF\n").as_bytes()].concat()
+            }
             Damage::NoStart => bytes[..start].to_vec(),
             Damage::NoTable => bytes[..last(bytes, "endobj") + 6].to_vec(),
             Damage::Before(junk) => [&junk[..], bytes].concat(),
@@ -254,17 +256,17 @@ mod tests {
                 with_returns
             }
             Damage::Lengths => {
-                let mut wrong = bytes.to_vec();
-                for at in memmem::find_iter(bytes, b"/Length ").map(|at| at + b"/Length ".len()) {
-                    let mut digits = b"987".iter().filter(|&&digit| digit != bytes[at]);
+                let mut corrupt = bytes.to_vec();
+                for position in memmem::find_iter(bytes, b"/Length ").map(|at| at + b"/Length ".len()) {
+                    let mut digits = b"987".iter().filter(|&&digit| digit != bytes[position]);
                     // A length that leads to the end of another stream cannot be distinguished from
                     // a correct one.
                     while {
-                        wrong[at] = *digits.next().unwrap();
-                        leads_to_end(&wrong, at)
+                        corrupt[position] = *digits.next().unwrap();
+                        leads_to_end(&corrupt, position)
                     } {}
                 }
-                wrong
+                corrupt
             }
         }
     }
@@ -280,11 +282,11 @@ mod tests {
         fn damaged_file_yields_the_text_of_the_intact_one(
             pages in pages(), is_modern: bool, damages in prop::collection::vec(damage(), 1..3)
         ) {
-            let whole = written(made(&pages), is_modern);
+            let whole = save(pdf_of(&pages), is_modern);
             // Compressed data are lost with their line ends.
             let damages = damages.iter().filter(|damage| !(is_modern && matches!(damage, Damage::LineEnds)));
             let bytes = damages.clone().fold(whole.clone(), |bytes, damage| {
-                if memmem::find(&bytes, b"startxref").is_some() { damaged(&bytes, damage) } else { bytes }
+                if memmem::find(&bytes, b"startxref").is_some() { with_damage(&bytes, damage) } else { bytes }
             });
             let (whole, other) = (document_of(&whole), document_of(&bytes));
             prop_assert!(whole.is_whole && pages.iter().flatten().all(|line| whole.text.contains(line.trim())));
@@ -295,7 +297,7 @@ mod tests {
         fn any_bytes_yield_a_result(
             pages in pages(), is_modern: bool, at in prop::collection::vec(any::<(usize, u8)>(), 1..40)
         ) {
-            let mut bytes = written(made(&pages), is_modern);
+            let mut bytes = save(pdf_of(&pages), is_modern);
             let count = bytes.len();
             at.into_iter().for_each(|(at, byte)| bytes[at % count] = byte);
             read(&bytes, &RecordLimits::default());
@@ -309,11 +311,11 @@ mod tests {
 
     #[test]
     fn last_of_several_objects_applies_also_in_object_streams() {
-        let (old, new) = (made(&lines(&["old one", "two"])), made(&lines(&["new one", "two"])));
+        let (old, new) = (pdf_of(&lines(&["old one", "two"])), pdf_of(&lines(&["new one", "two"])));
         for (is_old_modern, is_new_modern) in [(false, false), (false, true), (true, false), (true, true)] {
-            let (old, new) = (written(old.clone(), is_old_modern), written(new.clone(), is_new_modern));
-            let both = [&old[..last(&old, "startxref")], &new[..last(&new, "startxref")]].concat();
-            let document = document_of(&both);
+            let (old, new) = (save(old.clone(), is_old_modern), save(new.clone(), is_new_modern));
+            let both_objects = [&old[..last(&old, "startxref")], &new[..last(&new, "startxref")]].concat();
+            let document = document_of(&both_objects);
             assert!(document.text.contains("new one") && !document.text.contains("old"), "{document:?}");
             assert_eq!((document.title.as_str(), document.is_whole), ("A made document", false));
         }
@@ -321,7 +323,7 @@ mod tests {
 
     #[test]
     fn pages_are_found_without_a_catalog() {
-        let bytes = written(made(&lines(&["first page", "second page"])), false);
+        let bytes = save(pdf_of(&lines(&["first page", "second page"])), false);
         let catalog = last(&bytes, "/Catalog");
         let document = document_of(&bytes[..catalog]);
         assert!(document.text.find("first page") < document.text.find("second page") && !document.is_whole);
@@ -333,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_document_that_opens_without_a_password_is_decrypted_when_it_is_repaired() {
-        let mut pdf = made(&lines(&["a secret"]));
+        let mut pdf = pdf_of(&lines(&["a secret"]));
         let id = Object::string_literal("0123456789abcdef");
         pdf.trailer.set("ID", vec![id.clone(), id]);
         let permissions = Permissions::all();
@@ -346,10 +348,10 @@ mod tests {
         };
         let state = EncryptionState::try_from(version).unwrap();
         pdf.encrypt(&state).unwrap();
-        let bytes = written(pdf, false);
-        let whole = document_of(&bytes);
-        assert!(whole.text.contains("a secret"), "{whole:?}");
-        assert_eq!(document_of(&damaged(&bytes, &Damage::Start(7))).text, whole.text);
-        assert_eq!(document_of(&damaged(&bytes, &Damage::Shift(9))).text, whole.text);
+        let bytes = save(pdf, false);
+        let document = document_of(&bytes);
+        assert!(document.text.contains("a secret"), "{document:?}");
+        assert_eq!(document_of(&with_damage(&bytes, &Damage::Start(7))).text, document.text);
+        assert_eq!(document_of(&with_damage(&bytes, &Damage::Shift(9))).text, document.text);
     }
 }

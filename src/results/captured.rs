@@ -49,20 +49,20 @@ impl CapturePair {
                 ChunkRecipe::new(&chunks).fingerprint(text, &mut fprints[side]);
                 Ok(())
             })?;
-            let one = pages.0.pick(&[row]);
-            (bodies[side], exact[side]) = (one.u64("body")?[0], one.u64("exact")?[0]);
-            simhashes[side] = one.u64_where("simhash", "has_simhash")?[0].filter(|_| recipes[0] == recipes[1]);
-            let time = one.columns.iter().find(|column| column.0 == "fetch_time").map(|column| column.1.json(0));
+            let page = pages.0.pick(&[row]);
+            (bodies[side], exact[side]) = (page.u64("body")?[0], page.u64("exact")?[0]);
+            simhashes[side] = page.u64_where("simhash", "has_simhash")?[0].filter(|_| recipes[0] == recipes[1]);
+            let time = page.columns.iter().find(|column| column.0 == "fetch_time").map(|column| column.1.json(0));
             captures.push(ExplainedCapture {
                 fetched: time.and_then(|time| time.as_str().map(String::from)).unwrap_or_default(),
-                text_bytes: one.u64("text_bytes")?[0],
+                text_bytes: page.u64("text_bytes")?[0],
                 chunks: fprints[side].len() as u32,
-                source: one.text("source")?[0].to_string(),
-                offset: one.u64("offset")?[0],
+                source: page.text("source")?[0].to_string(),
+                offset: page.u64("offset")?[0],
             });
         }
-        let of_old: HashSet<u64> = fprints[0].iter().copied().collect();
-        let shared_chunks = fprints[1].iter().filter(|fprint| of_old.contains(fprint)).count() as u32;
+        let old_fprints: HashSet<u64> = fprints[0].iter().copied().collect();
+        let shared_chunks = fprints[1].iter().filter(|fprint| old_fprints.contains(fprint)).count() as u32;
         let captures = captures.try_into().expect("two results have been read");
         Ok(CapturePair { url, captures, bodies, exact, simhashes, shared_chunks, texts })
     }

@@ -79,9 +79,11 @@ impl RunNames {
         })?;
         let pages = columns_of(run, table, &["doc_id", "url"])?;
         let mut hosts = BTreeMap::new();
-        let of_hosts = columns_of(run, "hosts", &["host_id", "host"])?;
-        if !of_hosts.columns.is_empty() {
-            hosts.extend(of_hosts.u64("host_id")?.iter().copied().zip(of_hosts.text("host")?.iter().map(String::from)));
+        let host_rows = columns_of(run, "hosts", &["host_id", "host"])?;
+        if !host_rows.columns.is_empty() {
+            hosts.extend(
+                host_rows.u64("host_id")?.iter().copied().zip(host_rows.text("host")?.iter().map(String::from)),
+            );
         }
         Ok(RunNames { pages, hosts })
     }
@@ -90,9 +92,9 @@ impl RunNames {
     ///
     /// # Errors
     /// Returns [`Error::Input`] if a table lacks a column.
-    pub fn instead_of(&self, ids: &[u64], named: NamedId) -> Result<TableColumn> {
+    pub fn instead_of(&self, ids: &[u64], id_kind: NamedId) -> Result<TableColumn> {
         let (doc_ids, urls) = (self.pages.u64("doc_id")?, self.pages.text("url")?);
-        let name = |id: &u64| match named {
+        let name = |id: &u64| match id_kind {
             NamedId::Page => doc_ids.binary_search(id).ok().map(|row| urls[row].to_string()),
             NamedId::Host => self.hosts.get(id).cloned(),
         };
@@ -103,10 +105,10 @@ impl RunNames {
 /// Reads some columns of a table. Returns a table without columns if the run does not have the
 /// table.
 fn columns_of(run: &FinishedRun, table: &str, columns: &[&str]) -> Result<Table> {
-    let mut all = Table::default();
+    let mut rows = Table::default();
     for file in run.manifest.table(table) {
         let bytes = run.manifest.read_file(&run.folder, file)?;
-        all.append(decode_columns(&file.path, bytes, |name| columns.contains(&name))?)?;
+        rows.append(decode_columns(&file.path, bytes, |name| columns.contains(&name))?)?;
     }
-    Ok(all)
+    Ok(rows)
 }

@@ -41,8 +41,8 @@ pub fn rows(run: &FinishedRun, pages: &PageTable, truth: Vec<TruthRow>) -> Resul
         Ok(a.iter().zip(b).zip(c).map(|((a, b), c)| [*a, *b, *c]).collect())
     };
     let urls = pages.urls()?.iter().map(String::from);
-    let of_page = pages.doc_ids()?.iter().zip(urls).zip(pages.0.u64("body")?);
-    let pages = of_page.map(|((&doc_id, url), &body)| TruthPageRow { doc_id, url, body }).collect();
+    let page_rows = pages.doc_ids()?.iter().zip(urls).zip(pages.0.u64("body")?);
+    let pages = page_rows.map(|((&doc_id, url), &body)| TruthPageRow { doc_id, url, body }).collect();
     let clusters = columns(&clusters, ["cluster", "doc_id", "doc_id"])?
         .into_iter()
         .map(|[cluster, doc_id, _]| ClusterRow { cluster, doc_id })

@@ -67,11 +67,11 @@ pub fn bind(job: &mut Job) -> Result<()> {
             digest.clear();
             continue;
         }
-        let found = sha256(contents(file)?.as_bytes());
-        if !digest.is_empty() && *digest != found {
-            return Err(other_content(setting, file, digest, &found));
+        let actual = sha256(contents(file)?.as_bytes());
+        if !digest.is_empty() && *digest != actual {
+            return Err(other_content(setting, file, digest, &actual));
         }
-        *digest = found;
+        *digest = actual;
     }
     Decisions::read(job)?;
     Ok(())
@@ -90,7 +90,7 @@ impl Decisions {
         }
         if !job.pairs.apart.is_empty() {
             let text = same_contents("pairs.apart_sha256", &job.pairs.apart, &job.pairs.apart_sha256)?;
-            decisions.apart = apart(&job.pairs.apart, &text)?;
+            decisions.apart = separate_pairs(&job.pairs.apart, &text)?;
         }
         Ok(decisions)
     }
@@ -98,26 +98,26 @@ impl Decisions {
 
 /// Returns the pins of a file.
 fn pins(file: &str, text: &str) -> Result<Vec<Pin>> {
-    let mut known = BTreeSet::new();
+    let mut seen_lines = BTreeSet::new();
     let rows = rows::<1>(file, text, PairTag::Keep)?;
     let pin = |Row { urls: [url], reason, .. }| Pin { doc_id: doc_id(&url), url, reason };
-    Ok(rows.into_iter().map(pin).filter(|pin| known.insert(pin.doc_id)).collect())
+    Ok(rows.into_iter().map(pin).filter(|pin| seen_lines.insert(pin.doc_id)).collect())
 }
 
 /// Returns the pairs of a file.
-fn apart(file: &str, text: &str) -> Result<Vec<SeparatePair>> {
-    let mut known = BTreeSet::new();
-    let mut found = Vec::new();
+fn separate_pairs(file: &str, text: &str) -> Result<Vec<SeparatePair>> {
+    let mut seen_lines = BTreeSet::new();
+    let mut pairs = Vec::new();
     for Row { line, urls, reason } in rows::<2>(file, text, PairTag::False)? {
         let doc_ids = [doc_id(&urls[0]), doc_id(&urls[1])];
         if doc_ids[0] == doc_ids[1] {
             return Err(refused(file, line, &format!("{} is named twice; name two different pages", urls[0])));
         }
-        if known.insert((doc_ids[0].min(doc_ids[1]), doc_ids[0].max(doc_ids[1]))) {
-            found.push(SeparatePair { doc_ids, urls, reason });
+        if seen_lines.insert((doc_ids[0].min(doc_ids[1]), doc_ids[0].max(doc_ids[1]))) {
+            pairs.push(SeparatePair { doc_ids, urls, reason });
         }
     }
-    Ok(found)
+    Ok(pairs)
 }
 
 /// A line with a decision.
@@ -130,14 +130,14 @@ struct Row<const N: usize> {
 
 /// Returns the lines of a file with a decision: in a table the lines with this tag, otherwise all.
 fn rows<const N: usize>(file: &str, text: &str, tag: PairTag) -> Result<Vec<Row<N>>> {
-    let mut found = Vec::new();
+    let mut rows = Vec::new();
     let mut add = |line: usize, urls: [&str; N], reason: &str| {
         let mut row = Row { line, urls: [const { String::new() }; N], reason: reason.trim().into() };
-        for (at, url) in urls.iter().enumerate() {
+        for (column, url) in urls.iter().enumerate() {
             let url = canonical(&format!("{file}, line {line}"), url)?;
-            row.urls[at] = url.as_str().into();
+            row.urls[column] = url.as_str().into();
         }
-        found.push(row);
+        rows.push(row);
         Ok::<(), Error>(())
     };
     let text = text.trim_start_matches('\u{feff}');
@@ -155,20 +155,20 @@ fn rows<const N: usize>(file: &str, text: &str, tag: PairTag) -> Result<Vec<Row<
             }
             let fields: Vec<&str> = text.splitn(N + 1, '\t').collect();
             let Some(urls) = fields.first_chunk::<N>() else {
-                let what = format!(
+                let message = format!(
                     "has {} of {N} URLs; write URL, tab, URL, and optionally a tab and the reason",
                     fields.len()
                 );
-                return Err(refused(file, line, &what));
+                return Err(refused(file, line, &message));
             };
             add(line, *urls, fields.get(N).copied().unwrap_or_default())?;
         }
     }
-    Ok(found)
+    Ok(rows)
 }
 
-fn refused(file: &str, line: usize, what: &str) -> Error {
-    Error::input(file, format!("line {line}: {what}"))
+fn refused(file: &str, line: usize, message: &str) -> Error {
+    Error::input(file, format!("line {line}: {message}"))
 }
 
 fn contents(file: &str) -> Result<String> {
@@ -183,20 +183,20 @@ fn contents(file: &str) -> Result<String> {
 
 fn same_contents(setting: &str, file: &str, digest: &str) -> Result<String> {
     let text = contents(file)?;
-    let found = sha256(text.as_bytes());
-    match found == digest {
+    let actual = sha256(text.as_bytes());
+    match actual == digest {
         true => Ok(text),
-        false => Err(other_content(setting, file, digest, &found)),
+        false => Err(other_content(setting, file, digest, &actual)),
     }
 }
 
 /// Makes the error for a file whose digest differs from that in the job.
-pub(super) fn other_content(setting: &str, file: &str, digest: &str, found: &str) -> Error {
+pub(super) fn other_content(setting: &str, file: &str, digest: &str, actual: &str) -> Error {
     Error::Setting {
         file: file.into(),
         setting: setting.into(),
         got: format!("{digest:?}"),
-        must_be: format!("{found:?}, the SHA-256 of the file, or left out"),
+        must_be: format!("{actual:?}, the SHA-256 of the file, or left out"),
     }
 }
 
@@ -217,10 +217,10 @@ mod tests {
         let pinned = pins("t", table).unwrap();
         assert_eq!(pinned, [Pin { doc_id: doc_id("http://a/x"), url: "http://a/x".into(), reason: "ours".into() }]);
         assert_eq!(pins("t", plain_pins).unwrap(), pinned);
-        let parted = apart("t", table).unwrap();
-        assert_eq!((parted.len(), parted[0].reason.as_str()), (1, "other text"));
-        assert_eq!(apart("t", plain_apart).unwrap(), parted);
-        assert_eq!((pins("t", "").unwrap(), apart("t", "# none\n").unwrap()), (vec![], vec![]));
+        let separate = separate_pairs("t", table).unwrap();
+        assert_eq!((separate.len(), separate[0].reason.as_str()), (1, "other text"));
+        assert_eq!(separate_pairs("t", plain_apart).unwrap(), separate);
+        assert_eq!((pins("t", "").unwrap(), separate_pairs("t", "# none\n").unwrap()), (vec![], vec![]));
     }
 
     #[test]
@@ -240,7 +240,7 @@ mod tests {
             ("http://a/\thttp://a/#x\n", "line 1: http://a/ is named twice"),
             ("http://a/\tb c\n", "line 1"),
         ] {
-            let error = apart("apart.tsv", text).unwrap_err();
+            let error = separate_pairs("apart.tsv", text).unwrap_err();
             assert!(error.to_string().contains(word), "{text}: {error}");
         }
     }

@@ -43,7 +43,7 @@ pub struct PagePairTables {
     /// True if the pages are in collections of one similar cluster.
     in_mirrors: bool,
     table: Vec<FPrintDocId>,
-    known: Knowledge,
+    knowledge: Knowledge,
     texts: [String; 2],
     /// True for each page that declares the other as its edition in another language.
     name_editions: [bool; 2],
@@ -63,8 +63,9 @@ impl PagePairTables {
     /// Memory for all tables except links, and for the fingerprints of the pages that are read.
     pub fn read(run: &FinishedRun, urls: [&str; 2], read_crawl: bool) -> Result<PagePairTables> {
         if run.manifest.table("pages").next().is_none() {
-            let of = format!("{}: has no table of pages; explain compares pages of `webtwin run`", run.folder);
-            return Err(Error::Usage(of));
+            let no_pages_message =
+                format!("{}: has no table of pages; explain compares pages of `webtwin run`", run.folder);
+            return Err(Error::Usage(no_pages_message));
         }
         let (job, pages) = (run.job()?, PageTable::from_run(run)?);
         let hosts = numbered(pages.0.text("host")?);
@@ -85,10 +86,10 @@ impl PagePairTables {
         let (sides, texts) = ([PageSide::default(), PageSide::default()], [String::new(), String::new()]);
         let in_mirrors = {
             let doc_ids = pages.doc_ids()?;
-            in_mirrors(run, rows.map(|row| doc_ids[row]))?
+            are_in_mirrors(run, rows.map(|row| doc_ids[row]))?
         };
-        let (table, known) = (Vec::new(), Knowledge::Crawl);
-        let mut asked = PagePairTables {
+        let (table, knowledge) = (Vec::new(), Knowledge::Crawl);
+        let mut tables = PagePairTables {
             job,
             pages,
             hosts,
@@ -100,13 +101,13 @@ impl PagePairTables {
             sides,
             in_mirrors,
             table,
-            known,
+            knowledge,
             texts,
             name_editions: [false; 2],
         };
-        asked.sides = [asked.side(run, rows[0])?, asked.side(run, rows[1])?];
-        asked.read_chunks(run, read_crawl)?;
-        Ok(asked)
+        tables.sides = [tables.side(run, rows[0])?, tables.side(run, rows[1])?];
+        tables.read_chunks(run, read_crawl)?;
+        Ok(tables)
     }
 
     fn side(&self, run: &FinishedRun, row: usize) -> Result<PageSide> {
@@ -121,10 +122,11 @@ impl PagePairTables {
         };
         let (collections, members) = (run.table("collections")?, run.table("members")?);
         let (of, members) = (members.u64("collection")?, members.u64("doc_id")?);
-        let mine: HashSet<u64> = of.iter().zip(members).filter(|row| *row.1 == page).map(|row| *row.0).collect();
+        let own_collections: HashSet<u64> =
+            of.iter().zip(members).filter(|row| *row.1 == page).map(|row| *row.0).collect();
         let roots = collections.u64("collection")?.iter().zip(collections.text("root_url")?);
-        let named = roots.filter(|(collection, _)| mine.contains(collection));
-        let collections = named
+        let collection_roots = roots.filter(|(collection, _)| own_collections.contains(collection));
+        let collections = collection_roots
             .map(|(collection, root)| (root.to_string(), of.iter().filter(|of| *of == collection).count()))
             .collect();
         let text_bytes = self.pages.0.u64("text_bytes")?[row];
@@ -133,13 +135,13 @@ impl PagePairTables {
 
     fn read_chunks(&mut self, run: &FinishedRun, read_crawl: bool) -> Result<()> {
         let table = run.table("fprint_docid")?;
-        let whole = !table.columns.is_empty();
+        let is_complete = !table.columns.is_empty();
         // The hosts of the representatives are read as well, because the run compared the chunks of
         // the representatives.
         let [a, b] = self.rows.map(|row| self.stands_for(row));
         let mut hosts_asked = self.rows.map(|row| self.hosts[row]).to_vec();
         hosts_asked.extend([self.hosts[a?.index()], self.hosts[b?.index()]]);
-        let wanted: Vec<usize> = match (whole, read_crawl) {
+        let rows_wanted: Vec<usize> = match (is_complete, read_crawl) {
             (true, _) => self.rows.to_vec(),
             (false, true) => (0..self.hosts.len()).collect(),
             (false, false) => (0..self.hosts.len()).filter(|&row| hosts_asked.contains(&self.hosts[row])).collect(),
@@ -148,7 +150,7 @@ impl PagePairTables {
         let (rows, texts, mut read) = (self.rows, &mut self.texts, Vec::new());
         let (doc_ids, mut extractor) = (self.pages.doc_ids()?, Extractor::new(&self.job.input.limits));
         let name_editions = &mut self.name_editions;
-        self.pages.read(&wanted, &self.job.input, &mut |row, page, text| {
+        self.pages.read(&rows_wanted, &self.job.input, &mut |row, page, text| {
             for side in (0..2).filter(|&side| rows[side] == row) {
                 texts[side] = text.to_owned();
                 // Both pages are extracted again, because no table contains their declared
@@ -163,14 +165,14 @@ impl PagePairTables {
             read.extend(fprints.iter().map(|&fprint| FPrintDocId::new(fprint, Page::from_index(row))));
             Ok(())
         })?;
-        if whole {
+        if is_complete {
             let doc_ids = self.pages.doc_ids()?;
             let page = |page: &DocId| Page::from_index(doc_ids.partition_point(|of| of < page));
             let pages = table.u64("doc_id")?;
             read = table.u64("fprint")?.iter().zip(pages).map(|(&f, id)| FPrintDocId::new(f, page(id))).collect();
         }
         self.table = read;
-        self.known = if whole || read_crawl { Knowledge::Crawl } else { Knowledge::Hosts };
+        self.knowledge = if is_complete || read_crawl { Knowledge::Crawl } else { Knowledge::Hosts };
         Ok(())
     }
 
@@ -185,21 +187,21 @@ impl PagePairTables {
         let overlap = self.overlap(&evidence, [a, b])?;
         let hamming = self.hamming()?;
         let cluster = self.sides[0].cluster.map(|of| of.0);
-        let together =
+        let are_together =
             self.rows[0] == self.rows[1] || cluster.is_some() && cluster == self.sides[1].cluster.map(|of| of.0);
-        let chain = self.chain(cluster.filter(|_| together))?;
-        let reasons = match together {
+        let chain = self.chain(cluster.filter(|_| are_together))?;
+        let reasons = match are_together {
             true => vec![format!("joined by {} similar pairs of the run", chain.len())],
             false => self.reasons(&overlap, &hamming)?,
         };
         let recipe = ChunkRecipe::new(&self.job.chunks);
-        let (mut of_a, mut seen) = (recipe.chunks(&self.texts[0]), HashSet::new());
-        of_a.retain(|(fprint, _)| seen.insert(*fprint));
-        let of_b: HashSet<u64> = recipe.chunks(&self.texts[1]).into_iter().map(|(fprint, _)| fprint).collect();
+        let (mut chunks_of_a, mut seen_chunks) = (recipe.chunks(&self.texts[0]), HashSet::new());
+        chunks_of_a.retain(|(fprint, _)| seen_chunks.insert(*fprint));
+        let chunks_of_b: HashSet<u64> = recipe.chunks(&self.texts[1]).into_iter().map(|(fprint, _)| fprint).collect();
         let mut pages = self.sides.clone();
-        (pages[0].chunks, pages[1].chunks) = (of_a.len(), of_b.len());
-        let shared = of_a.into_iter().filter(|(fprint, _)| of_b.contains(fprint));
-        let shared_chunks = shared.filter_map(|(fprint, text)| {
+        (pages[0].chunks, pages[1].chunks) = (chunks_of_a.len(), chunks_of_b.len());
+        let common_chunks = chunks_of_a.into_iter().filter(|(fprint, _)| chunks_of_b.contains(fprint));
+        let shared_chunks = common_chunks.filter_map(|(fprint, text)| {
             let (verdict, pages) = evidence.verdict(fprint)?;
             let verdict = match verdict {
                 ChunkVerdict::Counts => "counts",
@@ -210,7 +212,7 @@ impl PagePairTables {
         });
         let shared_chunks = shared_chunks.collect();
         let diff = pieces(&self.texts[0], &self.texts[1], CONTEXT);
-        Ok(Explanation { pages, together, reasons, chain, overlap, hamming, shared_chunks, diff })
+        Ok(Explanation { pages, together: are_together, reasons, chain, overlap, hamming, shared_chunks, diff })
     }
 
     /// Returns the page that represents the page of a row among its exact copies.
@@ -222,13 +224,13 @@ impl PagePairTables {
 
     fn overlap(&self, evidence: &PairEvidence, [a, b]: [Page; 2]) -> Result<OverlapEvidence> {
         let (settings, urls, doc_ids) = (&self.job.overlap, self.pages.urls()?, self.pages.doc_ids()?);
-        let better = |from, to| {
+        let better = |page, counterpart| {
             let rivals = Page::first(self.hosts.len()).filter(|&row| !self.centres.contains_key(&doc_ids[row]));
-            let matches = evidence.better(from, to, rivals, &self.hosts, settings);
-            let rival = |of: &GuardedMatch| Rival {
-                url: urls[of.to.index()].to_string(),
-                shared: of.shared,
-                larger: of.larger,
+            let matches = evidence.better(page, counterpart, rivals, &self.hosts, settings);
+            let rival = |guarded_match: &GuardedMatch| Rival {
+                url: urls[guarded_match.to.index()].to_string(),
+                shared: guarded_match.shared,
+                larger: guarded_match.larger,
             };
             matches.iter().map(rival).collect::<Vec<_>>()
         };
@@ -238,7 +240,7 @@ impl PagePairTables {
         let ids = [doc_ids[a.min(b)], doc_ids[a.max(b)]];
         let mut pairs = self.pairs.iter().zip(&self.measures);
         let pair = pairs.position(|(pair, (measure, _))| [pair.0, pair.1] == ids && measure == "overlap");
-        let guarded = settings.guard == Guard::MutualBest && a != b;
+        let is_guarded = settings.guard == Guard::MutualBest && a != b;
         Ok(OverlapEvidence {
             used: matches!(self.job.similar.by, Measure::Overlap | Measure::Both),
             exact: exact_of[0] != 0 && exact_of[0] == exact_of[1],
@@ -247,8 +249,8 @@ impl PagePairTables {
             chunks,
             needed: needed_chunks(chunks, settings),
             weak: self.needs_support() && has_low_resemblance(evidence.shared(a, b), chunks[0], chunks[1], settings),
-            known: self.known,
-            better: if guarded { [better(a, b), better(b, a)] } else { [Vec::new(), Vec::new()] },
+            known: self.knowledge,
+            better: if is_guarded { [better(a, b), better(b, a)] } else { [Vec::new(), Vec::new()] },
         })
     }
 
@@ -261,12 +263,13 @@ impl PagePairTables {
 
     fn hamming(&self) -> Result<HammingEvidence> {
         let (simhashes, urls) = (self.pages.0.u64_where("simhash", "has_simhash")?, self.pages.urls()?);
-        let apart = |x: usize, y: usize| Some((simhashes[x]? ^ simhashes[y]?).count_ones());
+        let bit_distance = |x: usize, y: usize| Some((simhashes[x]? ^ simhashes[y]?).count_ones());
         let [a, b] = self.rows;
-        let distance = apart(a, b);
-        let nearer = |from: usize, to: usize| {
-            let on_host = (0..self.hosts.len()).filter(|&row| self.hosts[row] == self.hosts[to] && row != from);
-            let nearest = on_host.filter_map(|row| Some((apart(from, row)?, row))).min()?;
+        let distance = bit_distance(a, b);
+        let nearer = |page: usize, counterpart: usize| {
+            let on_host =
+                (0..self.hosts.len()).filter(|&row| self.hosts[row] == self.hosts[counterpart] && row != page);
+            let nearest = on_host.filter_map(|row| Some((bit_distance(page, row)?, row))).min()?;
             distance.filter(|bits| nearest.0 < *bits).map(|_| (urls[nearest.1].to_string(), nearest.0))
         };
         Ok(HammingEvidence {
@@ -280,12 +283,13 @@ impl PagePairTables {
     /// Returns a shortest chain of pairs of the run between the two pages, within their cluster.
     fn chain(&self, cluster: Option<DocId>) -> Result<Vec<ChainStep>> {
         let Some(cluster) = cluster else { return Ok(Vec::new()) };
-        let within = |page: &DocId| self.clusters.get(page) == Some(&cluster);
-        let places: Vec<usize> =
-            (0..self.pairs.len()).filter(|&at| within(&self.pairs[at].0) && within(&self.pairs[at].1)).collect();
+        let is_in_cluster = |page: &DocId| self.clusters.get(page) == Some(&cluster);
+        let places: Vec<usize> = (0..self.pairs.len())
+            .filter(|&at| is_in_cluster(&self.pairs[at].0) && is_in_cluster(&self.pairs[at].1))
+            .collect();
         let edges: Vec<(DocId, DocId)> = places.iter().map(|&at| self.pairs[at]).collect();
-        let [from, to] = [self.sides[0].doc_id, self.sides[1].doc_id];
-        let path = shortest(&edges, from, to).unwrap_or_default();
+        let [page, counterpart] = [self.sides[0].doc_id, self.sides[1].doc_id];
+        let path = shortest(&edges, page, counterpart).unwrap_or_default();
         let (urls, mut steps) = (self.pages.urls()?, Vec::new());
         for place in path.into_iter().map(|edge| places[edge]) {
             let (a, b) = self.pairs[place];
@@ -300,11 +304,11 @@ impl PagePairTables {
     fn reasons(&self, overlap: &OverlapEvidence, hamming: &HammingEvidence) -> Result<Vec<String>> {
         let mut reasons = Vec::new();
         for side in (0..2).filter(|&side| self.name_editions[side]) {
-            let [page, other] = [side, 1 - side].map(|side| &self.sides[side].url);
-            reasons.push(format!("{page} names {other} as its edition in another language (hreflang)"));
+            let [page, other_url] = [side, 1 - side].map(|side| &self.sides[side].url);
+            reasons.push(format!("{page} names {other_url} as its edition in another language (hreflang)"));
         }
         // Declared editions do not exclude other reasons, so they are not counted below.
-        let before = reasons.len();
+        let n_before = reasons.len();
         for side in self.sides.iter().filter(|side| side.text_bytes < u64::from(self.job.chunks.min_text).max(1)) {
             reasons.push(format!(
                 "{} has {} bytes of text, fewer than chunks.min_text ({}): only pages with the same HTML are its copies",
@@ -314,7 +318,7 @@ impl PagePairTables {
         let settings = &self.job.overlap;
         // A page with too little text takes no part in the comparison of chunks, so that comparison
         // cannot be the reason.
-        if overlap.used && reasons.len() == before {
+        if overlap.used && reasons.len() == n_before {
             let suffices = overlap.needed.is_some_and(|needed| overlap.shared >= needed);
             if !suffices {
                 reasons.push(format!(
@@ -330,9 +334,8 @@ impl PagePairTables {
             }
             // The guard only matters for pages that are similar.
             for (side, better) in self.sides.iter().zip(&overlap.better).filter(|_| suffices) {
-                if let Some(Rival { url, shared, larger }) = better.first() {
-                    reasons.push(format!(
-                        "similar, but refused by the guard: {} resembles {url} more, with {shared} shared of {larger} \
+                if let Some(Rival { url, shared: n_shared, larger }) = better.first() {
+                    reasons.push(format!( "similar, but refused by the guard: {} resembles {url} more, with {n_shared} shared of {larger} \
                          chunks",
                         side.url
                     ));
@@ -345,10 +348,10 @@ impl PagePairTables {
                     overlap.shared, overlap.chunks[0], overlap.chunks[1], settings.min_resemblance_alone
                 ));
             } else if suffices && overlap.better.iter().all(Vec::is_empty) {
-                reasons.push(match (settings.guard, self.known) {
+                reasons.push(match (settings.guard, self.knowledge) {
                     (Guard::Centre, _) => "similar, but each joined another centre (guard `centre`)".into(),
-                    (Guard::Neighbours, known) => {
-                        let unless = match known {
+                    (Guard::Neighbours, knowledge) => {
+                        let unless = match knowledge {
                             Knowledge::Hosts => {
                                 ", unless chunks that count here are boilerplate elsewhere, which --read-crawl checks"
                             }
@@ -391,12 +394,12 @@ impl PagePairTables {
 }
 
 /// True if two pages are in collections of one similar cluster.
-fn in_mirrors(run: &FinishedRun, [a, b]: [DocId; 2]) -> Result<bool> {
+fn are_in_mirrors(run: &FinishedRun, [a, b]: [DocId; 2]) -> Result<bool> {
     let members = run.table("members")?;
     let (of, pages) = (members.u64("similar_cluster")?, members.u64("doc_id")?);
     let clusters = |page| of.iter().zip(pages).filter(move |row| *row.1 == page).map(|row| *row.0);
-    let of_a: HashSet<u64> = clusters(a).collect();
-    Ok(clusters(b).any(|cluster| of_a.contains(&cluster)))
+    let clusters_of_a: HashSet<u64> = clusters(a).collect();
+    Ok(clusters(b).any(|cluster| clusters_of_a.contains(&cluster)))
 }
 
 /// Numbers hosts from 0. Equal names get the same number.
@@ -411,7 +414,7 @@ fn numbered(hosts: &StringTable) -> Vec<HostId> {
 
 /// Makes the error for a URL that is not a page of the run.
 pub(super) fn unknown(run: &FinishedRun, url: &str) -> Error {
-    let rejected = || -> Result<Option<String>> {
+    let rejection = || -> Result<Option<String>> {
         let table = run.table("rejected")?;
         let rows = table
             .text("detail")?
@@ -422,6 +425,6 @@ pub(super) fn unknown(run: &FinishedRun, url: &str) -> Error {
         Ok(Some(format!("its record was rejected: {reason}, {source} at offset {}", table.u64("offset")?[row])))
     };
     let why =
-        rejected().ok().flatten().unwrap_or_else(|| "no rejected record names it either, so check the URL".into());
+        rejection().ok().flatten().unwrap_or_else(|| "no rejected record names it either, so check the URL".into());
     Error::input(run.folder.name(), format!("{url} is not a page of this run; {why}"))
 }

@@ -49,7 +49,7 @@ pub struct FingerprintSet {
     /// Place of the first row of each chunk.
     starts: Vec<u64>,
     /// Chunk of which a piece was read last. The next piece usually belongs to the same chunk.
-    opened: Arc<Mutex<Option<OpenedChunk>>>,
+    open_chunk: Arc<Mutex<Option<OpenedChunk>>>,
 }
 
 /// Number of a chunk, and the open chunk.
@@ -79,8 +79,9 @@ impl FingerprintSet {
             *next += chunk.count;
             Some(*next - chunk.count)
         });
-        let (starts, opened) = (starts.collect(), Arc::default());
-        let mut set = FingerprintSet { starts, manifest, doc_ids: false, folder: folder.clone(), opened };
+        let (starts, last_chunk) = (starts.collect(), Arc::default());
+        let mut set =
+            FingerprintSet { starts, manifest, doc_ids: false, folder: folder.clone(), open_chunk: last_chunk };
         set.doc_ids = !set.manifest.chunks.is_empty() && set.chunk(0)?.header().doc_ids;
         Ok(Some(set))
     }
@@ -111,28 +112,29 @@ impl FingerprintSet {
                 format!("its length is not the {} bytes that {NAME} gives; build the fingerprints again", chunk.bytes),
             ));
         }
-        let opened = FingerprintFile::open(location.name(), file)?;
-        let about = opened.header();
-        if (about.f, about.count, about.first, about.last) != (self.manifest.f, chunk.count, chunk.first, chunk.last)
-            || about.recipe != self.manifest.recipe
-            || (number > 0 && about.doc_ids != self.doc_ids)
+        let chunk_file = FingerprintFile::open(location.name(), file)?;
+        let subject = chunk_file.header();
+        if (subject.f, subject.count, subject.first, subject.last)
+            != (self.manifest.f, chunk.count, chunk.first, chunk.last)
+            || subject.recipe != self.manifest.recipe
+            || (number > 0 && subject.doc_ids != self.doc_ids)
         {
             return Err(Error::input(
                 location.name(),
                 format!("it is not the chunk that {NAME} describes; build the fingerprints again"),
             ));
         }
-        Ok(opened)
+        Ok(chunk_file)
     }
 
     /// Returns the pieces of all chunks, in order. Each chunk is cut into equal pieces of at most
     /// about `rows` rows.
     pub fn pieces(&self, rows: u64) -> Vec<ChunkPiece> {
-        let of_chunk = |(chunk, count): (usize, u64)| {
+        let pieces_of_chunk = |(chunk, count): (usize, u64)| {
             let parts = count.div_ceil(rows) as usize;
             (0..parts).map(move |part| ChunkPiece { chunk, part, parts })
         };
-        self.manifest.chunks.iter().map(|chunk| chunk.count).enumerate().flat_map(of_chunk).collect()
+        self.manifest.chunks.iter().map(|chunk| chunk.count).enumerate().flat_map(pieces_of_chunk).collect()
     }
 
     /// Reads the fingerprints whose first row in the chunk is in a piece, ascending, with all rows
@@ -170,12 +172,12 @@ impl FingerprintSet {
     }
 
     fn chunk_of_pieces(&self, number: usize) -> Result<Arc<FingerprintFile>> {
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*opened {
-            Some(OpenedChunk(held, chunk)) if *held == number => Ok(Arc::clone(chunk)),
+        let mut open_chunk = self.open_chunk.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*open_chunk {
+            Some(OpenedChunk(number_open, chunk)) if *number_open == number => Ok(Arc::clone(chunk)),
             _ => {
                 let chunk = Arc::new(self.chunk(number)?);
-                *opened = Some(OpenedChunk(number, Arc::clone(&chunk)));
+                *open_chunk = Some(OpenedChunk(number, Arc::clone(&chunk)));
                 Ok(chunk)
             }
         }
@@ -265,7 +267,7 @@ impl Sources {
                 continue;
             }
             if let Some(set) = FingerprintSet::find(&location)? {
-                sources.made(url, (set.manifest.f, set.manifest.recipe.clone()))?;
+                sources.note_source(url, (set.manifest.f, set.manifest.recipe.clone()))?;
                 sources.doc_ids &= set.doc_ids;
                 let set = Arc::new(set);
                 sources
@@ -281,16 +283,16 @@ impl Sources {
                     let recipe = recipe.ok_or_else(|| {
                         Error::input(url, "its pages have no simhashes; run its job again with simhash.bits = 64")
                     })?;
-                    sources.made(url, (bits, recipe))?;
+                    sources.note_source(url, (bits, recipe))?;
                     location.join("pages")?
                 }
                 false => location,
             };
-            let listed: Vec<Location> = location.list(None)?.into_iter().map(|file| file.location).collect();
-            if listed.is_empty() {
+            let locations: Vec<Location> = location.list(None)?.into_iter().map(|file| file.location).collect();
+            if locations.is_empty() {
                 return Err(Error::input(location.name(), "there is no such file or folder; check the path"));
             }
-            for location in listed {
+            for location in locations {
                 sources.file(location, files << FILE_BITS)?;
                 files += 1;
             }
@@ -306,38 +308,42 @@ impl Sources {
     /// # Cost
     /// Tables of pages and text files are read. For F and raw files the number is known.
     pub fn rows(&self) -> Result<u64> {
-        let of = |item: &SourceItem| match item {
+        let rows_of = |item: &SourceItem| match item {
             SourceItem::Piece(set, piece) => {
                 let count = set.manifest.chunks[piece.chunk].count;
                 // The last part of a chunk contains the remainder.
-                let each = count / piece.parts as u64;
-                Ok(if piece.part + 1 == piece.parts { count - each * (piece.parts as u64 - 1) } else { each })
+                let rows_per_piece = count / piece.parts as u64;
+                Ok(if piece.part + 1 == piece.parts {
+                    count - rows_per_piece * (piece.parts as u64 - 1)
+                } else {
+                    rows_per_piece
+                })
             }
             SourceItem::Raw { bytes, .. } => Ok(bytes / 8),
             SourceItem::Pages(_) | SourceItem::Text(..) => {
                 let mut rows = 0;
-                item.read(u64::BITS, &mut |some| {
-                    rows += some.len() as u64;
+                item.read(u64::BITS, &mut |batch| {
+                    rows += batch.len() as u64;
                     Ok(())
                 })?;
                 Ok(rows)
             }
         };
-        self.items.iter().map(of).sum()
+        self.items.iter().map(rows_of).sum()
     }
 
-    fn made(&mut self, source: &str, made: (u32, String)) -> Result<()> {
+    fn note_source(&mut self, source: &str, source_kind: (u32, String)) -> Result<()> {
         match &self.made {
-            Some(known) if *known != made => {
+            Some(known_kind) if *known_kind != source_kind => {
                 let reason = format!(
                     "its fingerprints are {} ({} bits), but those of the inputs before it {} ({} bits); give inputs \
                      of one recipe",
-                    made.1, made.0, known.1, known.0
+                    source_kind.1, source_kind.0, known_kind.1, known_kind.0
                 );
                 Err(Error::input(source, reason))
             }
             _ => {
-                self.made = Some(made);
+                self.made = Some(source_kind);
                 Ok(())
             }
         }
@@ -392,10 +398,10 @@ impl SourceItem {
             SourceItem::Pages(location) => forward(location.name(), f, pages(location)?.into_iter(), take),
             SourceItem::Raw { location, offset, bytes, document } => {
                 let (file, end) = (open(location)?, offset + bytes);
-                for from in (*offset..end).step_by(8 * BATCH) {
-                    let bytes = file.read_at(from, (end - from).min(8 * BATCH as u64) as usize)?;
+                for start in (*offset..end).step_by(8 * BATCH) {
+                    let bytes = file.read_at(start, (end - start).min(8 * BATCH as u64) as usize)?;
                     let values = bytes.as_chunks().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
-                    forward(location.name(), f, values.zip(document + (from - offset) / 8..), take)?;
+                    forward(location.name(), f, values.zip(document + (start - offset) / 8..), take)?;
                 }
                 Ok(())
             }
@@ -413,12 +419,12 @@ impl SourceItem {
     /// # Errors
     /// Returns any error of [`SourceItem::read`].
     pub fn read_all(&self, f: u32) -> Result<Vec<FingerprintRow>> {
-        let mut all = Vec::new();
+        let mut batches = Vec::new();
         self.read(f, &mut |rows| {
-            all.extend_from_slice(rows);
+            batches.extend_from_slice(rows);
             Ok(())
         })?;
-        Ok(all)
+        Ok(batches)
     }
 }
 
@@ -436,8 +442,8 @@ fn forward(
         if batch.is_empty() {
             return Ok(());
         }
-        let used = batch.iter().fold(0, |used, row| used | row.fingerprint);
-        if used & !width_mask(f) != 0
+        let used_bits = batch.iter().fold(0, |used, row| used | row.fingerprint);
+        if used_bits & !width_mask(f) != 0
             && let Some(wide) = batch.iter().find(|row| row.fingerprint & !width_mask(f) != 0)
         {
             return Err(Error::input(name, format!("fingerprint {:#x} has more than {f} bits", wide.fingerprint)));
@@ -499,8 +505,8 @@ mod tests {
         let read = |text: &str| lines("f", text.as_bytes(), 100);
         assert_eq!(read("7\n\n# note\n0x1f\n").unwrap(), [(7, 100), (31, 101)]);
         assert_eq!(read("00000000000000ff 5\nfedcba9876543210\t6\n").unwrap(), [(255, 5), (0xfedc_ba98_7654_3210, 6)]);
-        for wrong in ["x", "7 8 9", "00000000000000ff\n12", "18446744073709551616", "7 y", "0xg"] {
-            assert_eq!(read(wrong).unwrap_err().exit_code(), 3, "{wrong}");
+        for invalid in ["x", "7 8 9", "00000000000000ff\n12", "18446744073709551616", "7 y", "0xg"] {
+            assert_eq!(read(invalid).unwrap_err().exit_code(), 3, "{invalid}");
         }
     }
 

@@ -27,18 +27,18 @@ struct Part {
 /// Returns the files that names denote, in the order of the names and then of the files. The name
 /// of a result denotes the files of its table `table`. Other names are expanded like names of
 /// inputs.
-fn parts(from: &[String], table: &str) -> Result<Vec<Part>> {
+fn parts(sources: &[String], table: &str) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
-    for name in from {
+    for name in sources {
         let is_pattern = name.starts_with('@') || name.contains(['*', '?', '[']);
         if !is_pattern && Location::parse(name)?.join(NAME)?.exists()? {
             let run = FinishedRun::open(name)?;
-            let before = parts.len();
+            let n_before = parts.len();
             for file in run.manifest.table(table) {
                 let entry = Some(format!("{} {}\n", file.bytes, file.xxh3));
                 parts.push(Part { location: run.folder.join(&file.path)?, entry });
             }
-            if parts.len() == before {
+            if parts.len() == n_before {
                 return Err(Error::input(
                     name,
                     format!("the result has no table `{table}`; name the folder of another of its tables"),
@@ -46,8 +46,8 @@ fn parts(from: &[String], table: &str) -> Result<Vec<Part>> {
             }
             continue;
         }
-        let expanded = expand(std::slice::from_ref(name), |_| false)?;
-        let mut locations: Vec<Location> = expanded.into_iter().flat_map(|one| one.locations).collect();
+        let inputs = expand(std::slice::from_ref(name), |_| false)?;
+        let mut locations: Vec<Location> = inputs.into_iter().flat_map(|one| one.locations).collect();
         locations.sort_unstable();
         parts.extend(locations.into_iter().map(|location| Part { location, entry: None }));
     }
@@ -78,11 +78,11 @@ pub fn bind(job: &mut Job) -> Result<()> {
             }
         }
     }
-    let found = data_encoding::HEXLOWER.encode(&hash.finalize());
-    if !job.pairs.from_sha256.is_empty() && job.pairs.from_sha256 != found {
-        return Err(other_content("pairs.from_sha256", &job.pairs.from.join(", "), &job.pairs.from_sha256, &found));
+    let actual = data_encoding::HEXLOWER.encode(&hash.finalize());
+    if !job.pairs.from_sha256.is_empty() && job.pairs.from_sha256 != actual {
+        return Err(other_content("pairs.from_sha256", &job.pairs.from.join(", "), &job.pairs.from_sha256, &actual));
     }
-    job.pairs.from_sha256 = found;
+    job.pairs.from_sha256 = actual;
     Ok(())
 }
 
@@ -95,6 +95,6 @@ fn table_of(job: &Job) -> &'static str {
 ///
 /// # Errors
 /// Returns any error of [`ForeignTable::open`], and an error for a name that denotes no file.
-pub fn tables(from: &[String], table: &str, limits: &RecordLimits) -> Result<Vec<ForeignTable>> {
-    parts(from, table)?.into_iter().map(|part| ForeignTable::open(&part.location, limits)).collect()
+pub fn tables(sources: &[String], table: &str, limits: &RecordLimits) -> Result<Vec<ForeignTable>> {
+    parts(sources, table)?.into_iter().map(|part| ForeignTable::open(&part.location, limits)).collect()
 }

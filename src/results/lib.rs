@@ -73,8 +73,8 @@ impl FinishedRun {
     /// not have.
     pub fn job(&self) -> Result<Job> {
         Job::of_run(&self.manifest.job).map_err(|cause| {
-            let of = format!("another build wrote its job ({}): {cause}; run the job again", self.manifest.build);
-            Error::input(self.folder.name(), of)
+            let message = format!("another build wrote its job ({}): {cause}; run the job again", self.manifest.build);
+            Error::input(self.folder.name(), message)
         })
     }
 

@@ -20,8 +20,8 @@ pub fn write_index(
     doc_ids: Option<IndexFile>,
 ) -> Result<online::OnlineManifest> {
     let mut next = doc_ids;
-    while let Some(built) = next.take().or_else(|| builder.next_table()) {
-        folder.join(&built.name)?.put(&built.parts.concat())?;
+    while let Some(table) = next.take().or_else(|| builder.next_table()) {
+        folder.join(&table.name)?.put(&table.parts.concat())?;
     }
     let manifest = builder.finish();
     folder.join(online::NAME)?.put(&manifest.to_json())?;
@@ -85,13 +85,13 @@ mod tests {
         let (builder, doc_ids) = Builder::new(&design, "recipe-1", fingerprints, Some(doc_ids)).unwrap();
         let manifest = write_index(&location, builder, doc_ids).unwrap();
         // Names of the files before the first release.
-        let older = |name: &str| name.replace(".fptable", ".wtt").replace(".docids", ".wtd");
+        let older_name = |name: &str| name.replace(".fptable", ".wtt").replace(".docids", ".wtd");
         for file in manifest.tables.iter().chain(&manifest.doc_ids) {
-            assert_ne!(older(&file.name), file.name);
-            std::fs::rename(folder.path().join(&file.name), folder.path().join(older(&file.name))).unwrap();
+            assert_ne!(older_name(&file.name), file.name);
+            std::fs::rename(folder.path().join(&file.name), folder.path().join(older_name(&file.name))).unwrap();
         }
         let list = folder.path().join(online::NAME);
-        std::fs::write(&list, older(&std::fs::read_to_string(&list).unwrap())).unwrap();
+        std::fs::write(&list, older_name(&std::fs::read_to_string(&list).unwrap())).unwrap();
         let index = open_index(&location, Residence::Loaded).unwrap();
         assert_eq!(
             index.near(splitmix64(5), 0).unwrap(),
@@ -110,8 +110,8 @@ mod tests {
         write_index(&location, builder, doc_ids).unwrap();
         for residence in [Residence::Mapped, Residence::Loaded] {
             let index = open_index(&location, residence).unwrap();
-            let near = index.near(splitmix64(5) ^ 0x8001, 3).unwrap();
-            assert_eq!(near, [online::StoredMatch { fingerprint: splitmix64(5), distance: 2 }]);
+            let matches = index.near(splitmix64(5) ^ 0x8001, 3).unwrap();
+            assert_eq!(matches, [online::StoredMatch { fingerprint: splitmix64(5), distance: 2 }]);
             let mut expected = [splitmix64(17), splitmix64(18)];
             expected.sort_unstable();
             assert!(index.doc_ids(splitmix64(5)).unwrap().eq(expected));

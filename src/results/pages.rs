@@ -64,23 +64,23 @@ impl PageTable {
         Ok(pages)
     }
 
-    /// Reads only the rows of some pages. `wanted` must ascend.
+    /// Reads only the rows of some pages. `ids` must ascend.
     ///
     /// # Errors
     /// Returns any error of [`scan`].
     ///
     /// # Cost
     /// Memory for these rows, and for the batches of [`scan`].
-    pub fn some(run: &FinishedRun, wanted: &[DocId]) -> Result<PageTable> {
+    pub fn some(run: &FinishedRun, ids: &[DocId]) -> Result<PageTable> {
         let mut rows = Table::default();
-        let is_wanted = |doc_id: &DocId| wanted.binary_search(doc_id).is_ok();
+        let is_wanted = |doc_id: &DocId| ids.binary_search(doc_id).is_ok();
         let columns = ["url", "host", "body_bytes", "text_bytes", "chunks", "exact", "simhash", "has_simhash"];
         let columns = [&columns[..], &["title", "source", "offset"]].concat();
         let any = |batch: &Table| Ok(batch.u64("doc_id")?.iter().any(is_wanted));
         scan_some(run, "pages", (&["doc_id"], &columns), any, &mut |batch| {
             let doc_ids = batch.u64("doc_id")?;
-            let picked: Vec<usize> = (0..batch.rows()).filter(|&row| is_wanted(&doc_ids[row])).collect();
-            if picked.is_empty() { Ok(()) } else { rows.append(batch.pick(&picked)) }
+            let selected: Vec<usize> = (0..batch.rows()).filter(|&row| is_wanted(&doc_ids[row])).collect();
+            if selected.is_empty() { Ok(()) } else { rows.append(batch.pick(&selected)) }
         })?;
         if rows.columns.is_empty() {
             rows = Table::new([("doc_id", TableColumn::Id(Vec::new()))]);
@@ -169,7 +169,7 @@ impl PageTable {
     /// # Cost
     /// Holds one page in memory. [`FormerInput::read`] describes which other bytes are read.
     pub fn read(&self, rows: &[usize], input: &InputSettings, take: &mut PageReceiver<'_>) -> Result<()> {
-        let all = Rows {
+        let rows_read = Rows {
             urls: self.urls()?,
             body_bytes: self.0.u64("body_bytes")?,
             text_bytes: self.0.u64("text_bytes")?,
@@ -178,30 +178,33 @@ impl PageTable {
         };
         let (sources, offsets) = (self.0.text("source")?, self.0.u64("offset")?);
         let record = |&row: &usize| {
-            let of_row =
-                || Record { source: sources[row].to_string(), offset: offsets[row], url: all.urls[row].to_string() };
-            (self.1.get(&row).cloned().unwrap_or_else(of_row), row)
+            let record_of_row = || Record {
+                source: sources[row].to_string(),
+                offset: offsets[row],
+                url: rows_read.urls[row].to_string(),
+            };
+            (self.1.get(&row).cloned().unwrap_or_else(record_of_row), row)
         };
         let in_segments = |row: &&usize| self.2.contains_key(row);
         let mut records: Vec<(Record, usize)> = rows.iter().filter(|row| !in_segments(row)).map(record).collect();
         records.sort_unstable();
         records.dedup();
         let mut extractor = Extractor::new(&input.limits);
-        for of_input in records.chunk_by(|x, y| x.0.source == y.0.source) {
-            all.read_input(of_input, input, &mut extractor, take)?;
+        for input_records in records.chunk_by(|x, y| x.0.source == y.0.source) {
+            rows_read.read_input(input_records, input, &mut extractor, take)?;
         }
-        let mut joined: Vec<(Record, usize)> = rows.iter().filter(in_segments).map(record).collect();
-        joined.sort_unstable();
-        joined.dedup();
-        for (first, row) in joined {
-            let others = &self.2[&row];
-            let found = all.read_segments(&first, others, input)?;
-            let taken = match found {
-                Some(page) => all.take_if_same(row, page, &mut extractor, take)?,
+        let mut segment_records: Vec<(Record, usize)> = rows.iter().filter(in_segments).map(record).collect();
+        segment_records.sort_unstable();
+        segment_records.dedup();
+        for (first, row) in segment_records {
+            let later_segments = &self.2[&row];
+            let page = rows_read.read_segments(&first, later_segments, input)?;
+            let is_taken = match page {
+                Some(page) => rows_read.take_if_same(row, page, &mut extractor, take)?,
                 None => false,
             };
-            if !taken {
-                return Err(changed(&first.source, first.offset, &first.url));
+            if !is_taken {
+                return Err(changed_page_error(&first.source, first.offset, &first.url));
             }
         }
         Ok(())
@@ -212,17 +215,17 @@ impl Rows<'_> {
     /// Opens an input relative to the folder in which the run was started. If that fails, opens it
     /// relative to the current folder, because the input may have been moved.
     fn open(&self, name: &str, input: &InputSettings) -> Result<FormerInput> {
-        let then = seen_from_anywhere(name, self.started_in);
-        FormerInput::open(&then, input)
+        let resolved_name = seen_from_anywhere(name, self.started_in);
+        FormerInput::open(&resolved_name, input)
             .or_else(|first| {
                 let now = seen_from_anywhere(name, &working_folder());
-                if now == then {
+                if now == resolved_name {
                     return Err(first);
                 }
                 FormerInput::open(&now, input).map_err(|_| first)
             })
             .map_err(|cause| {
-                let remedy = match then == name || self.started_in.is_empty() {
+                let remedy = match resolved_name == name || self.started_in.is_empty() {
                     true => String::new(),
                     false => format!("; if the input was moved, start in the folder to which {name} is relative"),
                 };
@@ -239,26 +242,26 @@ impl Rows<'_> {
         take: &mut PageReceiver<'_>,
     ) -> Result<()> {
         let name = &records[0].0.source;
-        let again = self.open(name, input)?;
+        let reader = self.open(name, input)?;
         let mut offsets: Vec<u64> = records.iter().map(|(record, _)| record.offset).collect();
         offsets.dedup();
         // Rows by URL and offset of a record, which may be the content of several rows.
         let mut left: HashMap<&str, BTreeMap<u64, Vec<usize>>> = HashMap::new();
-        for (of, row) in records {
-            left.entry(&of.url).or_default().entry(of.offset).or_default().push(*row);
+        for (record, row) in records {
+            left.entry(&record.url).or_default().entry(record.offset).or_default().push(*row);
         }
-        let wanted: HashSet<&str> = left.keys().copied().collect();
-        let is_wanted = |url: &str| CanonicalUrl::parse(url).is_ok_and(|url| wanted.contains(url.as_str()));
-        again.read(&offsets, is_wanted, input, &mut |found| {
-            let ReadResult::Page(mut page) = found else { return Ok(()) };
+        let urls_wanted: HashSet<&str> = left.keys().copied().collect();
+        let is_wanted = |url: &str| CanonicalUrl::parse(url).is_ok_and(|url| urls_wanted.contains(url.as_str()));
+        reader.read(&offsets, is_wanted, input, &mut |result| {
+            let ReadResult::Page(mut page) = result else { return Ok(()) };
             let Ok(url) = CanonicalUrl::parse(&page.url) else { return Ok(()) };
             let Some(rows) = left.get_mut(url.as_str()).and_then(|of| of.get_mut(&page.offset)) else { return Ok(()) };
             let text = match extractor.page(&page, &url)? {
                 Ok(extracted) => extracted.text,
                 Err((reason, detail)) => {
-                    let what =
+                    let message =
                         format!("the record at offset {} cannot be read: {}: {detail}", page.offset, reason.as_str());
-                    return Err(Error::input(name, what));
+                    return Err(Error::input(name, message));
                 }
             };
             if rows.first().is_some_and(|&row| self.is_same(row, &page, text)) {
@@ -269,26 +272,32 @@ impl Rows<'_> {
             }
             Ok(())
         })?;
-        let lost = left.iter().flat_map(|(url, of)| of.iter().map(move |(offset, rows)| (offset, url, rows)));
-        match lost.filter(|(.., rows)| !rows.is_empty()).min() {
+        let lost_pages = left.iter().flat_map(|(url, of)| of.iter().map(move |(offset, rows)| (offset, url, rows)));
+        match lost_pages.filter(|(.., rows)| !rows.is_empty()).min() {
             None => Ok(()),
-            Some((offset, url, _)) => Err(changed(name, *offset, url)),
+            Some((offset, url, _)) => Err(changed_page_error(name, *offset, url)),
         }
     }
 
     /// Joins the page in the segments of a record: the first, and those that continue it. Returns
     /// `None` if one of them no longer exists.
-    fn read_segments(&self, first: &Record, others: &[Place], input: &InputSettings) -> Result<Option<RawPage>> {
-        let mut segments = Vec::with_capacity(1 + others.len());
+    fn read_segments(
+        &self,
+        first: &Record,
+        following_places: &[Place],
+        input: &InputSettings,
+    ) -> Result<Option<RawPage>> {
+        let mut segments = Vec::with_capacity(1 + following_places.len());
         let mut origin = None;
-        let places = std::iter::once((&first.source, first.offset)).chain(others.iter().map(|(name, at)| (name, *at)));
+        let places =
+            std::iter::once((&first.source, first.offset)).chain(following_places.iter().map(|(name, at)| (name, *at)));
         for ((name, offset), number) in places.zip(1..) {
-            let mut found = None;
+            let mut page = None;
             self.open(name, input)?.read(&[offset], |_| true, input, &mut |read| {
-                found = found.take().or(WarcSegment::pick(read, offset, number, origin));
+                page = page.take().or(WarcSegment::pick(read, offset, number, origin));
                 Ok(())
             })?;
-            let Some(segment) = found else { return Ok(None) };
+            let Some(segment) = page else { return Ok(None) };
             origin = Some(segment.origin);
             segments.push(segment);
         }
@@ -322,9 +331,9 @@ impl Rows<'_> {
     }
 }
 
-fn changed(name: &str, offset: u64, url: &str) -> Error {
-    let what = format!(
+fn changed_page_error(name: &str, offset: u64, url: &str) -> Error {
+    let message = format!(
         "the record at offset {offset} is not {url} as the run read it; the input has changed since, so run again"
     );
-    Error::input(name, what)
+    Error::input(name, message)
 }

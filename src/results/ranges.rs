@@ -31,10 +31,10 @@ pub struct Ranges {
 
 impl Ranges {
     /// Returns the smallest power of two of ranges for which `rows` evenly distributed keys have
-    /// about `rows_a_range` in each range, but at most `most` ranges.
-    pub fn new(rows: u64, rows_a_range: u64, most: u32) -> Ranges {
-        let ranges = rows.div_ceil(rows_a_range).clamp(1, u64::from(most.max(1)));
-        Ranges { bits: ranges.next_power_of_two().min(u64::from(most)).ilog2() }
+    /// about `rows_a_range` in each range, but at most `max_ranges` ranges.
+    pub fn new(rows: u64, rows_a_range: u64, max_ranges: u32) -> Ranges {
+        let ranges = rows.div_ceil(rows_a_range).clamp(1, u64::from(max_ranges.max(1)));
+        Ranges { bits: ranges.next_power_of_two().min(u64::from(max_ranges)).ilog2() }
     }
 
     /// Returns the number of ranges.
@@ -81,18 +81,21 @@ impl RangedTable {
             return Ok(None);
         }
         let name = format!("{}/{table}", run.folder.name().trim_end_matches('/'));
-        let found = threads::for_each(workers, entries.len(), Vec::new, |found, number| {
+        let first_keys = threads::for_each(workers, entries.len(), Vec::new, |entries_found, number| {
             let file = TableFile::find(&run.folder, entries[number])?;
-            found.push((number, look(&file, key, key_bits, ranges, &name)?, file));
+            entries_found.push((number, inspect(&file, key, key_bits, ranges, &name)?, file));
             Ok(())
         })?;
-        let mut found: Vec<_> = found.into_iter().flatten().collect();
-        found.sort_unstable_by_key(|one| one.0);
-        let ends: Vec<(u64, u64)> = found.iter().filter_map(|one| one.1.1).collect();
+        let mut sorted_entries: Vec<_> = first_keys.into_iter().flatten().collect();
+        sorted_entries.sort_unstable_by_key(|one| one.0);
+        let ends: Vec<(u64, u64)> = sorted_entries.iter().filter_map(|one| one.1.1).collect();
         if !ends.is_sorted_by(|x, y| x.1 <= y.0) {
             return Err(unsorted(&name, key));
         }
-        Ok(Some(RangedTable { name, files: found.into_iter().map(|(_, (starts, _), file)| (file, starts)).collect() }))
+        Ok(Some(RangedTable {
+            name,
+            files: sorted_entries.into_iter().map(|(_, (starts, _), file)| (file, starts)).collect(),
+        }))
     }
 
     /// Returns the number of rows.
@@ -114,13 +117,13 @@ impl RangedTable {
         if table.columns.is_empty() {
             table = self.files[0].0.open()?.read(0..0, columns)?;
         }
-        let lacks = |column: &&&str| !table.columns.iter().any(|(name, _)| name == **column);
-        match columns.iter().find(lacks) {
+        let is_missing = |column: &&&str| !table.columns.iter().any(|(name, _)| name == **column);
+        match columns.iter().find(is_missing) {
             None => Ok(table),
             Some(column) => {
-                let what =
+                let message =
                     format!("has no column {column}, so an earlier build may have written it; run the job again");
-                Err(Error::input(&self.name, what))
+                Err(Error::input(&self.name, message))
             }
         }
     }
@@ -134,12 +137,12 @@ fn unsorted(name: &str, key: &str) -> Error {
 /// the file has rows.
 type InspectedInput = (Vec<usize>, Option<(u64, u64)>);
 
-fn look(file: &TableFile, key: &str, key_bits: u32, ranges: Ranges, name: &str) -> Result<InspectedInput> {
+fn inspect(file: &TableFile, key: &str, key_bits: u32, ranges: Ranges, name: &str) -> Result<InspectedInput> {
     let open = file.open()?;
     let mut starts = vec![0; ranges.count() + 1];
     let (mut first, mut last): (Option<u64>, u64) = (None, 0);
-    for at in (0..file.rows).step_by(KEYS) {
-        let table = open.read(at..file.rows.min(at + KEYS), &[key])?;
+    for start in (0..file.rows).step_by(KEYS) {
+        let table = open.read(start..file.rows.min(start + KEYS), &[key])?;
         for &value in table.u64(key)? {
             if value < last {
                 return Err(unsorted(name, key));

@@ -42,12 +42,12 @@ pub fn scan_some(
     mut wants: impl FnMut(&Table) -> Result<bool>,
     take: &mut dyn FnMut(&Table) -> Result<()>,
 ) -> Result<bool> {
-    let mut there = false;
+    let mut is_present = false;
     for entry in run.manifest.table(table) {
-        there = true;
+        is_present = true;
         scan_file(run, entry, columns, &mut wants, take)?;
     }
-    Ok(there)
+    Ok(is_present)
 }
 
 /// Passes the rows of one file of a table like [`scan_some`].
@@ -57,17 +57,17 @@ pub fn scan_some(
 pub fn scan_file(
     run: &FinishedRun,
     entry: &FileEntry,
-    (columns, more): (&[&str], &[&str]),
+    (columns, optional_columns): (&[&str], &[&str]),
     mut wants: impl FnMut(&Table) -> Result<bool>,
     take: &mut dyn FnMut(&Table) -> Result<()>,
 ) -> Result<()> {
     let file = TableFile::find(&run.folder, entry)?;
     let open = file.open()?;
-    for at in (0..file.rows).step_by(ROWS) {
-        let rows = at..file.rows.min(at + ROWS);
+    for start in (0..file.rows).step_by(ROWS) {
+        let rows = start..file.rows.min(start + ROWS);
         let mut batch = open.read(rows.clone(), columns)?;
-        if !more.is_empty() && wants(&batch)? {
-            batch.columns.extend(open.read(rows, more)?.columns);
+        if !optional_columns.is_empty() && wants(&batch)? {
+            batch.columns.extend(open.read(rows, optional_columns)?.columns);
         }
         take(&batch)?;
     }

@@ -21,20 +21,24 @@ const COLUMNS: [&str; 11] = [
     "saved",
 ];
 
-/// Calls `with` for each rule of a run, in the order of the table. A run of an earlier build has
+/// Calls `visit` for each rule of a run, in the order of the table. A run of an earlier build has
 /// none.
 ///
 /// # Errors
-/// Returns any error of [`scan`] and of `with`.
-pub fn each_rule(run: &FinishedRun, with: &mut dyn FnMut(RuleRow) -> Result<()>) -> Result<()> {
+/// Returns any error of [`scan`] and of `visit`.
+pub fn each_rule(run: &FinishedRun, visit: &mut dyn FnMut(RuleRow) -> Result<()>) -> Result<()> {
     let each_row = &mut |rows: &Table| {
         let rule = rules_of(rows)?;
-        let all = [rows.u64("support")?, rows.u64("violations")?];
-        let verified = [rows.u64("verified_support")?, rows.u64("verified_violations")?];
+        let learned_columns = [rows.u64("support")?, rows.u64("violations")?];
+        let verified_columns = [rows.u64("verified_support")?, rows.u64("verified_violations")?];
         (0..rows.rows()).try_for_each(|row| {
-            let verified = EditCounts { support: verified[0][row], violations: verified[1][row] };
-            let [support, violations] = [all[0][row] - verified.support, all[1][row] - verified.violations];
-            with(rule(row, [EditCounts { support, violations }, verified]))
+            let verified_counts =
+                EditCounts { support: verified_columns[0][row], violations: verified_columns[1][row] };
+            let [support, violations] = [
+                learned_columns[0][row] - verified_counts.support,
+                learned_columns[1][row] - verified_counts.violations,
+            ];
+            visit(rule(row, [EditCounts { support, violations }, verified_counts]))
         })
     };
     scan(run, "url_rules", &COLUMNS, each_row).map(|_| ())
@@ -60,37 +64,37 @@ pub const CHANGED_COLUMNS: [&str; 12] = [
 ];
 
 /// Values of `what` for rules in force that the newer crawl has learned.
-const LEARNED: [&str; 2] = ["new", "confirmed"];
+const LEARNED_KINDS: [&str; 2] = ["new", "confirmed"];
 
 /// Value of `what` for rules that are no longer in force.
 pub const WITHDRAWN: &str = "withdrawn";
 
-/// Reads the rules of a comparison whose `what` is not `gone`, in the order of the table. Returns
-/// `None` if the comparison has no such table.
+/// Reads the rules of a comparison whose `what` is not `excluded_kind`, in the order of the table.
+/// Returns `None` if the comparison has no such table.
 ///
 /// # Errors
 /// Returns any error of [`scan`].
-pub fn rules_except(comparison: &FinishedRun, gone: &str) -> Result<Option<Vec<RuleRow>>> {
+pub fn rules_except(comparison: &FinishedRun, excluded_kind: &str) -> Result<Option<Vec<RuleRow>>> {
     let mut rules = Vec::new();
     let is_there = scan(comparison, CHANGED, &CHANGED_COLUMNS, &mut |rows| {
-        rules.extend(changed_rules(rows, gone)?);
+        rules.extend(changed_rules(rows, excluded_kind)?);
         Ok(())
     })?;
     Ok(is_there.then_some(rules))
 }
 
-/// Returns the rules in rows of [`CHANGED`] whose `what` is not `gone`, with the evidence by which
-/// they were last learned.
+/// Returns the rules in rows of [`CHANGED`] whose `what` is not `excluded_kind`, with the evidence
+/// by which they were last learned.
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::Input`] if a column is missing.
-pub fn changed_rules(rows: &Table, gone: &str) -> Result<Vec<RuleRow>> {
+pub fn changed_rules(rows: &Table, excluded_kind: &str) -> Result<Vec<RuleRow>> {
     let (rule, what) = (rules_of(rows)?, rows.text("what")?);
     let old = [rows.u64("support_old")?, rows.u64("violations_old")?];
     let new = [rows.u64("support_new")?, rows.u64("violations_new")?];
-    let in_force = (0..rows.rows()).filter(|&row| &what[row] != gone);
-    let rules = in_force.map(|row| {
-        let [support, violations] = if LEARNED.contains(&&what[row]) { new } else { old };
+    let rows_in_force = (0..rows.rows()).filter(|&row| &what[row] != excluded_kind);
+    let rules = rows_in_force.map(|row| {
+        let [support, violations] = if LEARNED_KINDS.contains(&&what[row]) { new } else { old };
         rule(row, [EditCounts { support: support[row], violations: violations[row] }, EditCounts::default()])
     });
     Ok(rules.collect())
@@ -105,8 +109,8 @@ fn rules_of(rows: &Table) -> Result<impl Fn(usize, [EditCounts; 2]) -> RuleRow +
     let text = |name: &str| rows.text(name);
     let (domain, scope, kind) = (text("domain")?, text("scope")?, text("kind")?);
     let (pattern, replacement) = (text("pattern")?, text("replacement")?);
-    let (rank, saved) = (rows.u32("rank")?, rows.u64("saved")?);
-    Ok(move |row: usize, [learned, verified]: [EditCounts; 2]| RuleRow {
+    let (rank, saved_bytes) = (rows.u32("rank")?, rows.u64("saved")?);
+    Ok(move |row: usize, [learned, verified_counts]: [EditCounts; 2]| RuleRow {
         domain: domain[row].into(),
         rank: rank[row],
         scope: scope[row].into(),
@@ -114,7 +118,7 @@ fn rules_of(rows: &Table) -> Result<impl Fn(usize, [EditCounts; 2]) -> RuleRow +
         pattern: pattern[row].into(),
         replacement: replacement[row].into(),
         learned,
-        verified,
-        saved: saved[row],
+        verified: verified_counts,
+        saved: saved_bytes[row],
     })
 }

@@ -26,9 +26,9 @@ pub fn views(files: &[FileEntry], root: Option<&str>) -> String {
         let table = parts[0].0;
         sql += &format!("CREATE OR REPLACE VIEW {table} AS SELECT * FROM read_parquet([{}]);\n", names.join(", "));
     }
-    let has = |table: &str| parts.iter().any(|part| part.0 == table);
+    let has_table = |table: &str| parts.iter().any(|part| part.0 == table);
     for (table, columns) in
-        PAGE_TABLES.iter().filter(|of| has("pages") && has(of.0) && !TABLES_WITH_URLS.contains(&of.0))
+        PAGE_TABLES.iter().filter(|of| has_table("pages") && has_table(of.0) && !TABLES_WITH_URLS.contains(&of.0))
     {
         let urls: Vec<String> = columns.iter().map(|column| format!("of_{column}.url AS {column}")).collect();
         let joins: Vec<String> = columns

@@ -14,27 +14,28 @@ const HUB_LINKS: u64 = 200;
 
 impl Synth {
     /// Returns the bytes of page `number`.
-    pub(super) fn html(&self, number: u64, opened: &mut Option<Opened>) -> String {
+    pub(super) fn html(&self, number: u64, open_copy: &mut Option<Opened>) -> String {
         let seed = self.plan.seed;
         match self.plan.place(number) {
-            PlannedPage::Copy { copy, at } => {
-                let Opened { view, .. } = self.open(copy, opened);
-                self.manual_page(&self.plan.copies[copy as usize], view, view.held()[at as usize], number)
+            PlannedPage::Copy { copy, number: position } => {
+                let Opened { view, .. } = self.open(copy, open_copy);
+                self.manual_page(&self.plan.copies[copy as usize], view, view.held()[position as usize], number)
             }
-            PlannedPage::Single { host, at } => {
-                let text = key(seed, &[30, u64::from(host), at]);
+            PlannedPage::Single { host, number: position } => {
+                let text = key(seed, &[30, u64::from(host), position]);
                 self.site_page(host, (self.site_key(host), text), |html, writer| {
                     writer.text(html, text, 0);
                     let mut stream = Stream::new(key(text, &[1]));
-                    let others = self.plan.singles_on(host);
+                    let n_singles = self.plan.singles_on(host);
                     html.push_str("<p>");
                     // The first link leads to the next page, so that all pages of the host are
                     // reachable.
-                    for other in [(at + 1) % others, stream.below(others), stream.below(others)] {
+                    for single_number in [(position + 1) % n_singles, stream.below(n_singles), stream.below(n_singles)]
+                    {
                         let _ = writeln!(
                             html,
                             "<a href=\"/{}\">{}</a>",
-                            self.single_path(host, other),
+                            self.single_path(host, single_number),
                             self.language.name(stream.draw())
                         );
                     }
@@ -44,12 +45,12 @@ impl Synth {
                     html.push_str("</p>\n");
                 })
             }
-            PlannedPage::Near { group, at } => {
+            PlannedPage::Near { group, number: near_number } => {
                 let text = key(seed, &[31, group]);
-                self.site_page(self.near_host(group, at), (text, text), |html, writer| {
+                self.site_page(self.near_host(group, near_number), (text, text), |html, writer| {
                     writer.text(html, text, 0);
-                    if at > 0 {
-                        writer.paragraph(html, key(text, &[at]), 1, 0);
+                    if near_number > 0 {
+                        writer.paragraph(html, key(text, &[near_number]), 1, 0);
                     }
                 })
             }
@@ -99,10 +100,10 @@ impl Synth {
             ("Next", view.after(page)),
         ];
         html.push_str("<p class=\"steps\">\n");
-        for (word, other) in steps {
-            if let Some(other) = other {
+        for (word, target) in steps {
+            if let Some(target) = target {
                 let _ = write!(html, "{word}: ");
-                self.link(&mut html, copy, view, page, other);
+                self.link(&mut html, copy, view, page, target);
                 html.push('\n');
             }
         }
@@ -140,17 +141,17 @@ impl Synth {
         list: &str,
         copy: &ManualCopy,
         view: &View,
-        from: u32,
-        to: &mut dyn Iterator<Item = u32>,
+        page: u32,
+        targets: &mut dyn Iterator<Item = u32>,
     ) {
-        let mut to = to.peekable();
-        if to.peek().is_none() {
+        let mut later_targets = targets.peekable();
+        if later_targets.peek().is_none() {
             return;
         }
         let _ = writeln!(html, "<{list}>");
-        for other in to {
+        for target in later_targets {
             html.push_str("<li>");
-            self.link(html, copy, view, from, other);
+            self.link(html, copy, view, page, target);
             html.push_str("</li>\n");
         }
         let _ = writeln!(html, "</{list}>");
@@ -158,14 +159,15 @@ impl Synth {
 
     /// Appends a link from one page of a copy to another page of its version. The link is relative,
     /// or leads to the primary site if the copy lacks the page.
-    fn link(&self, html: &mut String, copy: &ManualCopy, view: &View, from: u32, to: u32) {
+    fn link(&self, html: &mut String, copy: &ManualCopy, view: &View, page: u32, target: u32) {
         html.push_str("<a href=\"");
-        if !view.holds(to) {
+        if !view.holds(target) {
             html.push_str(&self.base(&self.plan.copies_of(copy.manual)[0]));
-        } else if view.outline.is_section(from) {
+        } else if view.outline.is_section(page) {
             html.push_str("../");
         }
-        let _ = write!(html, "{}\">{}</a>", self.file(view.outline, to, copy.kind), self.title(view.outline, to));
+        let _ =
+            write!(html, "{}\">{}</a>", self.file(view.outline, target, copy.kind), self.title(view.outline, target));
     }
 
     fn link_to_primary(&self, html: &mut String, manual: u32) {
@@ -212,12 +214,12 @@ impl Synth {
     /// Makes the home page of a host: a text, links to its collections, and links to other hosts.
     fn hub(&self, host: HostRole) -> String {
         let name = self.host_name(host);
-        let this = Stream::new(key(self.plan.seed, &[34])).draw() ^ xxhash_rust::xxh3::xxh3_64(name.as_bytes());
-        let mut stream = Stream::new(this);
+        let stream_key = Stream::new(key(self.plan.seed, &[34])).draw() ^ xxhash_rust::xxh3::xxh3_64(name.as_bytes());
+        let mut stream = Stream::new(stream_key);
         let mut html = String::with_capacity(4 << 10);
         head(&mut html, &name);
         let _ = writeln!(html, "<h1>{name}</h1>");
-        self.language.about(this, this).paragraph(&mut html, this, 4, 0);
+        self.language.about(stream_key, stream_key).paragraph(&mut html, stream_key, 4, 0);
         html.push_str("<ul>\n");
         let item = |html: &mut String, copy: &ManualCopy| {
             html.push_str("<li>");
@@ -229,13 +231,13 @@ impl Synth {
             // The site of a manual also lists its mirrors, except those without links from
             // elsewhere.
             HostRole::Primary(manual) => {
-                let known = self.plan.copies_of(manual).iter().filter(|copy| self.plan.is_linked(copy.host));
-                known.for_each(|copy| item(&mut html, copy));
+                let linked_copies = self.plan.copies_of(manual).iter().filter(|copy| self.plan.is_linked(copy.host));
+                linked_copies.for_each(|copy| item(&mut html, copy));
             }
             HostRole::Mirror(mirror) => self.plan.carried_by(mirror).for_each(|copy| item(&mut html, copy)),
-            HostRole::Single(single) => {
-                for at in 0..self.plan.singles_on(single) {
-                    let _ = writeln!(html, "<li><a href=\"/{0}\">{0}</a></li>", self.single_path(single, at));
+            HostRole::Single(single_host) => {
+                for number in 0..self.plan.singles_on(single_host) {
+                    let _ = writeln!(html, "<li><a href=\"/{0}\">{0}</a></li>", self.single_path(single_host, number));
                 }
             }
         }
@@ -248,9 +250,9 @@ impl Synth {
         // The reciprocal of a uniform draw has the heavy tail of degrees on the web. The skewed
         // draw makes a few hosts well known.
         for _ in 0..(100 / (1 + stream.below(100))).min(HUB_LINKS) {
-            let other = self.plan.host(stream.skewed(self.plan.hosts()));
-            if other != host && self.plan.is_linked(other) {
-                let _ = writeln!(html, "<li><a href=\"http://{0}/\">{0}</a></li>", self.host_name(other));
+            let target_host = self.plan.host(stream.skewed(self.plan.hosts()));
+            if target_host != host && self.plan.is_linked(target_host) {
+                let _ = writeln!(html, "<li><a href=\"http://{0}/\">{0}</a></li>", self.host_name(target_host));
             }
         }
         html.push_str("</ul>\n</body>\n</html>\n");
@@ -314,18 +316,18 @@ impl Synth {
             HostRole::Primary(manual) => format!("www.{}.example", self.manual_name(manual)),
             HostRole::Mirror(mirror) if mirror % 3 == 2 => format!("ftp{mirror:02}.campus.example"),
             HostRole::Mirror(mirror) => format!("mirror{mirror:02}.example"),
-            HostRole::Single(single) => {
-                let name = self.language.name(key(self.plan.seed, &[37, u64::from(single)]));
-                format!("{name}{single}.site.example")
+            HostRole::Single(single_host) => {
+                let name = self.language.name(key(self.plan.seed, &[37, u64::from(single_host)]));
+                format!("{name}{single_host}.site.example")
             }
         }
     }
 
     /// Returns the path of a single page on its host, without the first slash.
-    pub(super) fn single_path(&self, host: u32, at: u64) -> String {
-        let key = key(self.plan.seed, &[38, u64::from(host), at]);
+    pub(super) fn single_path(&self, host: u32, number: u64) -> String {
+        let key = key(self.plan.seed, &[38, u64::from(host), number]);
         let (folder, name) = (self.language.name(key), self.language.name(key ^ 1));
-        if key.is_multiple_of(3) { format!("{name}-{at}.html") } else { format!("{folder}/{name}-{at}.html") }
+        if key.is_multiple_of(3) { format!("{name}-{number}.html") } else { format!("{folder}/{name}-{number}.html") }
     }
 
     /// Returns a host of single pages that is drawn by a key.
@@ -334,15 +336,15 @@ impl Synth {
     }
 
     /// Returns the host of a near-copy. The pages of a group are on different hosts.
-    fn near_host(&self, group: u64, at: u64) -> u32 {
+    fn near_host(&self, group: u64, number: u64) -> u32 {
         let hosts = u64::from(self.plan.single_hosts);
-        ((Stream::new(key(self.plan.seed, &[39, group])).below(hosts) + at) % hosts) as u32
+        ((Stream::new(key(self.plan.seed, &[39, group])).below(hosts) + number) % hosts) as u32
     }
 
     /// Returns the URL of a near-copy.
-    pub(super) fn near_url(&self, group: u64, at: u64) -> String {
-        let host = self.host_name(HostRole::Single(self.near_host(group, at)));
-        format!("http://{host}/{}/note-{group}.html", self.language.name(key(self.plan.seed, &[40, group, at])))
+    pub(super) fn near_url(&self, group: u64, number: u64) -> String {
+        let host = self.host_name(HostRole::Single(self.near_host(group, number)));
+        format!("http://{host}/{}/note-{group}.html", self.language.name(key(self.plan.seed, &[40, group, number])))
     }
 }
 

@@ -99,24 +99,28 @@ impl Synth {
     /// not a number, and any error of [`Synth::new`].
     pub fn parse(url: &str) -> Result<Synth> {
         const KEYS: [&str; 4] = ["pages", "seed", "manuals", "copies"];
-        let usage = |what: String| Error::Usage(format!("input {url}: {what}"));
+        let usage_error = |what: String| Error::Usage(format!("input {url}: {what}"));
         let rest = url
             .strip_prefix("synth://")
-            .ok_or_else(|| usage("not a synthetic crawl; write synth://?pages=N&seed=S".into()))?;
+            .ok_or_else(|| usage_error("not a synthetic crawl; write synth://?pages=N&seed=S".into()))?;
         let query = match rest.split_once('?') {
             Some(("" | "/", query)) => query,
             None if matches!(rest, "" | "/") => "",
-            _ => return Err(usage("text between synth:// and ? is not allowed; write synth://?pages=N&seed=S".into())),
+            _ => {
+                return Err(usage_error(
+                    "text between synth:// and ? is not allowed; write synth://?pages=N&seed=S".into(),
+                ));
+            }
         };
         let mut params = Params::default();
-        let mut given = Vec::new();
+        let mut keys_given = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            if given.contains(&name) {
-                return Err(usage(format!("{name} is given twice; give it once")));
+            if keys_given.contains(&name) {
+                return Err(usage_error(format!("{name} is given twice; give it once")));
             }
-            given.push(name);
-            let bad = || usage(format!("{name} is {value:?}, but must be a whole number"));
+            keys_given.push(name);
+            let bad = || usage_error(format!("{name} is {value:?}, but must be a whole number"));
             match name {
                 "pages" => params.pages = value.parse().map_err(|_| bad())?,
                 "seed" => params.seed = value.parse().map_err(|_| bad())?,
@@ -127,7 +131,7 @@ impl Synth {
                         .into_iter()
                         .min_by_key(|known| strsim::damerau_levenshtein(known, name))
                         .expect("there are keys");
-                    return Err(usage(format!("unknown key {name:?}; did you mean {nearest:?}?")));
+                    return Err(usage_error(format!("unknown key {name:?}; did you mean {nearest:?}?")));
                 }
             }
         }
@@ -157,7 +161,7 @@ impl Synth {
     /// # Panics
     /// Panics if `number` is not below [`Synth::len`].
     pub fn page(&self, number: u64) -> SynthPage {
-        self.make(number, &mut None)
+        self.make_page(number, &mut None)
     }
 
     /// Makes the pages of a range. This is cheaper than making them one by one, because a manual is
@@ -166,42 +170,42 @@ impl Synth {
     /// # Panics
     /// Panics if the range exceeds [`Synth::len`].
     pub fn pages(&self, range: Range<u64>) -> impl Iterator<Item = SynthPage> + '_ {
-        let mut opened = None;
-        range.map(move |number| self.make(number, &mut opened))
+        let mut open_copy = None;
+        range.map(move |number| self.make_page(number, &mut open_copy))
     }
 
     /// Writes the truth: `url target version page variant`, separated by tabs, below a header line.
     ///
     /// # Errors
-    /// Returns any error of `out`.
-    pub fn truth_tsv(&self, out: &mut dyn Write) -> std::io::Result<()> {
-        out.write_all(b"url\ttarget\tversion\tpage\tvariant\n")?;
-        let mut opened = None;
+    /// Returns any error of `output`.
+    pub fn truth_tsv(&self, output: &mut dyn Write) -> std::io::Result<()> {
+        output.write_all(b"url\ttarget\tversion\tpage\tvariant\n")?;
+        let mut open_copy = None;
         for number in 0..self.len() {
-            let SynthPage { url, target, version, page, variant, .. } = self.describe(number, &mut opened);
-            writeln!(out, "{url}\t{target}\t{version}\t{page}\t{variant}")?;
+            let SynthPage { url, target, version, page, variant, .. } = self.describe(number, &mut open_copy);
+            writeln!(output, "{url}\t{target}\t{version}\t{page}\t{variant}")?;
         }
         Ok(())
     }
 
-    fn make(&self, number: u64, opened: &mut Option<Opened>) -> SynthPage {
-        let mut page = self.describe(number, opened);
-        page.html = self.html(number, opened).into_bytes();
+    fn make_page(&self, number: u64, open_copy: &mut Option<Opened>) -> SynthPage {
+        let mut page = self.describe(number, open_copy);
+        page.html = self.html(number, open_copy).into_bytes();
         page
     }
 
     /// Makes a page without its HTML.
-    fn describe(&self, number: u64, opened: &mut Option<Opened>) -> SynthPage {
+    fn describe(&self, number: u64, open_copy: &mut Option<Opened>) -> SynthPage {
         let place = self.plan.place(number);
         let seed = self.plan.seed;
-        let of_no_target = |host: HostRole, path: String| {
+        let page_without_target = |host: HostRole, path: String| {
             let host = self.host_name(host);
             (format!("http://{host}/{path}"), format!("site:{host}"), "-".to_owned(), format!("/{path}"))
         };
         let (url, target, version, page) = match place {
-            PlannedPage::Copy { copy, at } => {
-                let Opened { view, .. } = self.open(copy, opened);
-                let page = view.held()[at as usize];
+            PlannedPage::Copy { copy, number } => {
+                let Opened { view, .. } = self.open(copy, open_copy);
+                let page = view.held()[number as usize];
                 let copy = &self.plan.copies[copy as usize];
                 (
                     self.base(copy) + &self.file(view.outline, page, copy.kind),
@@ -210,15 +214,19 @@ impl Synth {
                     self.file(view.outline, page, CopyKind::Primary),
                 )
             }
-            PlannedPage::Near { group, at } => {
-                (self.near_url(group, at), format!("near-{group}"), at.to_string(), "text".to_owned())
+            PlannedPage::Near { group, number } => {
+                (self.near_url(group, number), format!("near-{group}"), number.to_string(), "text".to_owned())
             }
-            PlannedPage::Single { host, at } => of_no_target(HostRole::Single(host), self.single_path(host, at)),
+            PlannedPage::Single { host, number } => {
+                page_without_target(HostRole::Single(host), self.single_path(host, number))
+            }
             PlannedPage::NotFound(n) => {
-                of_no_target(self.any_single_host(key(seed, &[20, n])), format!("gone-{n}.html"))
+                page_without_target(self.any_single_host(key(seed, &[20, n])), format!("gone-{n}.html"))
             }
-            PlannedPage::Empty(n) => of_no_target(self.any_single_host(key(seed, &[21, n])), format!("blank-{n}.html")),
-            PlannedPage::Hub(host) => of_no_target(host, String::new()),
+            PlannedPage::Empty(n) => {
+                page_without_target(self.any_single_host(key(seed, &[21, n])), format!("blank-{n}.html"))
+            }
+            PlannedPage::Hub(host) => page_without_target(host, String::new()),
         };
         let variant = match place {
             PlannedPage::Copy { copy, .. } => self.plan.copies[copy as usize].kind.as_str(),
@@ -230,14 +238,14 @@ impl Synth {
     }
 
     /// Opens a copy, unless it is already open.
-    fn open<'a>(&self, number: u32, opened: &'a mut Option<Opened>) -> &'a Opened {
-        if opened.as_ref().is_none_or(|opened| opened.copy != number) {
+    fn open<'a>(&self, number: u32, open_copy: &'a mut Option<Opened>) -> &'a Opened {
+        if open_copy.as_ref().is_none_or(|opened| opened.copy != number) {
             let copy = &self.plan.copies[number as usize];
             let outline = self.plan.outline(copy.manual);
-            let view = View::open(outline, copy.age, copy.held, key(outline.key, &[10, u64::from(number)]));
-            *opened = Some(Opened { copy: number, view });
+            let view = View::open(outline, copy.age, copy.n_held, key(outline.key, &[10, u64::from(number)]));
+            *open_copy = Some(Opened { copy: number, view });
         }
-        opened.as_ref().expect("opened just now, if not before")
+        open_copy.as_ref().expect("opened just now, if not before")
     }
 }
 

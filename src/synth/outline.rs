@@ -33,13 +33,13 @@ impl ManualOutline {
 
     /// Returns the number of sections of the version of this age that the newest version no longer
     /// has.
-    fn dropped(self, age: u32) -> u32 {
+    fn n_dropped(self, age: u32) -> u32 {
         if age == 0 { 0 } else { (1 + self.sections() * age / 40).min(self.sections() / 2) }
     }
 
     /// Returns the number of pages of the version of this age.
     pub(super) fn pages(self, age: u32) -> u32 {
-        self.newest - self.missing(age) + self.dropped(age)
+        self.newest - self.missing(age) + self.n_dropped(age)
     }
 
     /// Returns the key of a page.
@@ -75,7 +75,7 @@ impl ManualOutline {
         let young = self.missing(age) as usize;
         let mut pages: Vec<u32> = (0..=self.chapters())
             .chain(sections.into_iter().skip(young))
-            .chain(self.newest..self.newest + self.dropped(age))
+            .chain(self.newest..self.newest + self.n_dropped(age))
             .collect();
         pages.sort_by_cached_key(|&page| if self.is_section(page) { (self.parent(page), page) } else { (page, 0) });
         pages
@@ -91,46 +91,46 @@ pub(super) struct View {
     /// Index of each page in `order`.
     place: Vec<Option<u32>>,
     /// Pages that the copy holds: all of `order`, or those that were grown from the contents.
-    held: Vec<u32>,
+    pages_held: Vec<u32>,
     holds: Vec<bool>,
 }
 
 impl View {
-    /// Opens a copy of the version of this age that holds `held` pages. If these are not all, they
-    /// are selected by growth along links.
-    pub(super) fn open(outline: ManualOutline, age: u32, held: u32, growth: u64) -> View {
+    /// Opens a copy of the version of this age that holds `n_held` pages. If these are not all,
+    /// they are selected by growth along links.
+    pub(super) fn open(outline: ManualOutline, age: u32, n_held: u32, growth: u64) -> View {
         let order = outline.reading_order(age);
-        let numbers = (outline.newest + outline.dropped(age)) as usize;
+        let numbers = (outline.newest + outline.n_dropped(age)) as usize;
         let mut place = vec![None; numbers];
-        for (at, &page) in order.iter().enumerate() {
-            place[page as usize] = Some(at as u32);
+        for (number, &page) in order.iter().enumerate() {
+            place[page as usize] = Some(number as u32);
         }
-        let mut view = View { outline, held: order.clone(), order, place, holds: vec![true; numbers] };
-        if (held as usize) < view.order.len() {
-            view.keep(held as usize, growth);
+        let mut view = View { outline, pages_held: order.clone(), order, place, holds: vec![true; numbers] };
+        if (n_held as usize) < view.order.len() {
+            view.keep(n_held as usize, growth);
         }
         view
     }
 
-    fn keep(&mut self, held: usize, growth: u64) {
+    fn keep(&mut self, n_held: usize, growth: u64) {
         let mut stream = Stream::new(growth);
-        let mut seen = vec![false; self.place.len()];
+        let mut is_seen = vec![false; self.place.len()];
         let mut frontier = vec![0];
-        seen[0] = true;
-        self.held.clear();
+        is_seen[0] = true;
+        self.pages_held.clear();
         self.holds.fill(false);
-        while self.held.len() < held && !frontier.is_empty() {
+        while self.pages_held.len() < n_held && !frontier.is_empty() {
             let page = frontier.swap_remove(stream.below(frontier.len() as u64) as usize);
-            self.held.push(page);
+            self.pages_held.push(page);
             self.holds[page as usize] = true;
             let links = self.children(page).chain(self.see_also(page)).chain(self.after(page));
-            frontier.extend(links.filter(|&other| !std::mem::replace(&mut seen[other as usize], true)));
+            frontier.extend(links.filter(|&other| !std::mem::replace(&mut is_seen[other as usize], true)));
         }
     }
 
     /// Returns the pages that the copy holds. The first is the contents.
     pub(super) fn held(&self) -> &[u32] {
-        &self.held
+        &self.pages_held
     }
 
     /// True if the copy holds the page.
@@ -138,24 +138,24 @@ impl View {
         self.holds[page as usize]
     }
 
-    fn at(&self, page: u32) -> usize {
+    fn place_of(&self, page: u32) -> usize {
         self.place[page as usize].expect("only pages of this version are looked up") as usize
     }
 
     /// Returns the next page of the version in reading order.
     pub(super) fn after(&self, page: u32) -> Option<u32> {
-        self.order.get(self.at(page) + 1).copied()
+        self.order.get(self.place_of(page) + 1).copied()
     }
 
     /// Returns the previous page of the version in reading order.
     pub(super) fn before(&self, page: u32) -> Option<u32> {
-        self.order[..self.at(page)].last().copied()
+        self.order[..self.place_of(page)].last().copied()
     }
 
     /// Returns the chapters of the contents, or the sections of a chapter, in reading order.
     pub(super) fn children(&self, page: u32) -> impl Iterator<Item = u32> + '_ {
         let outline = self.outline;
-        self.order[self.at(page) + 1..].iter().copied().filter(move |&other| outline.parent(other) == page)
+        self.order[self.place_of(page) + 1..].iter().copied().filter(move |&other| outline.parent(other) == page)
     }
 
     /// Returns the pages of this version to which the page refers.
@@ -198,10 +198,10 @@ mod tests {
         for growth in 0..20 {
             let view = View::open(outline, 0, 40, growth);
             assert_eq!(view.held().len(), 40);
-            let mut reached = BTreeSet::from([0]);
+            let mut reached_pages = BTreeSet::from([0]);
             for &page in view.held() {
-                assert!(reached.contains(&page));
-                reached.extend(view.children(page).chain(view.see_also(page)).chain(view.after(page)));
+                assert!(reached_pages.contains(&page));
+                reached_pages.extend(view.children(page).chain(view.see_also(page)).chain(view.after(page)));
             }
         }
     }
@@ -214,8 +214,8 @@ mod tests {
             view.held().iter().filter(|&&p| !outline.is_section(p)).flat_map(|&p| view.children(p)).collect();
         pages.push(0);
         pages.sort_unstable();
-        let mut all = view.held().to_vec();
-        all.sort_unstable();
-        assert_eq!(pages, all);
+        let mut held_pages = view.held().to_vec();
+        held_pages.sort_unstable();
+        assert_eq!(pages, held_pages);
     }
 }

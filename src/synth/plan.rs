@@ -75,7 +75,7 @@ pub(super) struct ManualCopy {
     /// Number of the first page of the copy.
     first: u64,
     /// Number of pages that the copy holds.
-    pub(super) held: u32,
+    pub(super) n_held: u32,
 }
 
 /// Meaning of a page number.
@@ -84,17 +84,17 @@ pub(super) enum PlannedPage {
     /// Page `at` of those that a copy holds.
     Copy {
         copy: u32,
-        at: u32,
+        number: u32,
     },
     /// A single page, numbered on its host.
     Single {
         host: u32,
-        at: u64,
+        number: u64,
     },
     /// One of the [`NEAR_GROUP`] pages of a text.
     Near {
         group: u64,
-        at: u64,
+        number: u64,
     },
     NotFound(u64),
     Empty(u64),
@@ -110,10 +110,10 @@ pub(super) struct Plan {
     pub(super) copies_a_manual: u32,
     pub(super) copies: Vec<ManualCopy>,
     /// Copies on mirror hosts, as pairs of host and copy in order of hosts.
-    carried: Vec<(u32, u32)>,
+    carried_copies: Vec<(u32, u32)>,
     pub(super) mirrors: u32,
     pub(super) single_hosts: u32,
-    singles: u64,
+    n_singles: u64,
     near_groups: u64,
     not_found: u64,
     empty: u64,
@@ -134,8 +134,8 @@ impl Plan {
         if !(2..=100).contains(&copies) {
             return Err(Error::Usage(format!("synth: copies is {copies}, but must be 2 to 100")));
         }
-        let usual = (pages / 60).clamp(SMALLEST_MANUAL, 80);
-        let manuals = params.manuals.map_or((in_copies / (usual * copies)).max(1), u64::from);
+        let usual_size = (pages / 60).clamp(SMALLEST_MANUAL, 80);
+        let manuals = params.manuals.map_or((in_copies / (usual_size * copies)).max(1), u64::from);
         let fewest = (manuals * copies * SMALLEST_MANUAL * 10).div_ceil(7).max(MIN_PAGES);
         if manuals == 0 || pages < fewest {
             return Err(Error::Usage(format!(
@@ -148,10 +148,10 @@ impl Plan {
             manuals: sizes(seed, manuals, in_copies / copies),
             copies_a_manual: copies as u32,
             copies: Vec::with_capacity((manuals * copies) as usize),
-            carried: Vec::new(),
+            carried_copies: Vec::new(),
             mirrors: (manuals * (copies - 1) / 3).max(copies) as u32,
             single_hosts: (pages / 50).max(NEAR_GROUP) as u32,
-            singles: 0,
+            n_singles: 0,
             near_groups: (pages / 100).max(1),
             // The number of pages that are all alike is proportional to the square root of the
             // crawl, so that the number of their pairs grows like that of the true pairs.
@@ -161,8 +161,8 @@ impl Plan {
         for manual in 0..manuals as u32 {
             plan.copy_out(manual);
         }
-        plan.carried.sort_unstable();
-        plan.singles = pages.checked_sub(plan.len()).ok_or_else(|| {
+        plan.carried_copies.sort_unstable();
+        plan.n_singles = pages.checked_sub(plan.len()).ok_or_else(|| {
             Error::Usage(format!(
                 "synth: pages={pages} is too few for {manuals} manuals in {copies} copies; give a larger number"
             ))
@@ -175,7 +175,7 @@ impl Plan {
         let outline = self.outline(manual);
         let mut stream = Stream::new(key(outline.key, &[7]));
         let mut versions = 0;
-        let mut on = Vec::new();
+        let mut hosts = Vec::new();
         for n in 0..self.copies_a_manual {
             let kind = match n.checked_sub(1) {
                 None => CopyKind::Primary,
@@ -187,16 +187,17 @@ impl Plan {
                 HostRole::Primary(manual)
             } else {
                 let mut mirror = stream.skewed(u64::from(self.mirrors)) as u32;
-                while on.contains(&mirror) {
+                while hosts.contains(&mirror) {
                     mirror = (mirror + 1) % self.mirrors;
                 }
-                on.push(mirror);
-                self.carried.push((mirror, self.copies.len() as u32));
+                hosts.push(mirror);
+                self.carried_copies.push((mirror, self.copies.len() as u32));
                 HostRole::Mirror(mirror)
             };
-            let all = outline.pages(age);
-            let held = if kind == CopyKind::Partial { all * (30 + stream.below(51) as u32) / 100 } else { all };
-            self.copies.push(ManualCopy { manual, kind, host, age, first: self.copied(), held });
+            let n_pages = outline.pages(age);
+            let n_held =
+                if kind == CopyKind::Partial { n_pages * (30 + stream.below(51) as u32) / 100 } else { n_pages };
+            self.copies.push(ManualCopy { manual, kind, host, age, first: self.pages_in_copies(), n_held });
         }
     }
 
@@ -211,8 +212,8 @@ impl Plan {
     }
 
     /// Returns the number of pages in copies.
-    fn copied(&self) -> u64 {
-        self.copies.last().map_or(0, |last| last.first + u64::from(last.held))
+    fn pages_in_copies(&self) -> u64 {
+        self.copies.last().map_or(0, |last| last.first + u64::from(last.n_held))
     }
 
     /// Returns the number of hosts of all roles.
@@ -221,8 +222,8 @@ impl Plan {
     }
 
     fn parts(&self) -> [u64; 6] {
-        let near = self.near_groups * NEAR_GROUP;
-        [self.copied(), self.singles, near, self.not_found, self.empty, self.hosts()]
+        let n_near = self.near_groups * NEAR_GROUP;
+        [self.pages_in_copies(), self.n_singles, n_near, self.not_found, self.empty, self.hosts()]
     }
 
     /// Returns the number of pages in the crawl.
@@ -236,28 +237,28 @@ impl Plan {
     /// Panics if there is no such page.
     pub(super) fn place(&self, number: u64) -> PlannedPage {
         assert!(number < self.len(), "a crawl of {} pages has no page {number}", self.len());
-        let mut at = number;
+        let mut remaining = number;
         let mut part = 0;
         for pages in self.parts() {
-            if at < pages {
+            if remaining < pages {
                 break;
             }
-            at -= pages;
+            remaining -= pages;
             part += 1;
         }
         match part {
             0 => {
-                let copy = self.copies.partition_point(|copy| copy.first <= at) - 1;
-                PlannedPage::Copy { copy: copy as u32, at: (at - self.copies[copy].first) as u32 }
+                let copy = self.copies.partition_point(|copy| copy.first <= remaining) - 1;
+                PlannedPage::Copy { copy: copy as u32, number: (remaining - self.copies[copy].first) as u32 }
             }
             1 => {
-                let host = self.single_host_of(at);
-                PlannedPage::Single { host, at: at - self.singles_before(host) }
+                let host = self.single_host_of(remaining);
+                PlannedPage::Single { host, number: remaining - self.singles_before(host) }
             }
-            2 => PlannedPage::Near { group: at / NEAR_GROUP, at: at % NEAR_GROUP },
-            3 => PlannedPage::NotFound(at),
-            4 => PlannedPage::Empty(at),
-            _ => PlannedPage::Hub(self.host(at)),
+            2 => PlannedPage::Near { group: remaining / NEAR_GROUP, number: remaining % NEAR_GROUP },
+            3 => PlannedPage::NotFound(remaining),
+            4 => PlannedPage::Empty(remaining),
+            _ => PlannedPage::Hub(self.host(remaining)),
         }
     }
 
@@ -276,14 +277,14 @@ impl Plan {
     /// very different sizes, at most three times the mean.
     fn singles_before(&self, host: u32) -> u64 {
         let cube = |n: u32| u128::from(n).pow(3);
-        (u128::from(self.singles) * cube(host) / cube(self.single_hosts)) as u64
+        (u128::from(self.n_singles) * cube(host) / cube(self.single_hosts)) as u64
     }
 
-    fn single_host_of(&self, single: u64) -> u32 {
+    fn single_host_of(&self, single_host: u64) -> u32 {
         let (mut low, mut high) = (0, self.single_hosts);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
-            if self.singles_before(middle) <= single {
+            if self.singles_before(middle) <= single_host {
                 low = middle;
             } else {
                 high = middle;
@@ -305,9 +306,9 @@ impl Plan {
 
     /// Returns the copies that a mirror host carries.
     pub(super) fn carried_by(&self, mirror: u32) -> impl Iterator<Item = &ManualCopy> {
-        let start = self.carried.partition_point(|&(host, _)| host < mirror);
-        let carried = self.carried[start..].iter().take_while(move |&&(host, _)| host == mirror);
-        carried.map(|&(_, copy)| &self.copies[copy as usize])
+        let start = self.carried_copies.partition_point(|&(host, _)| host < mirror);
+        let carried_copies = self.carried_copies[start..].iter().take_while(move |&&(host, _)| host == mirror);
+        carried_copies.map(|&(_, copy)| &self.copies[copy as usize])
     }
 
     /// True if pages of other hosts link to this host. One mirror host in ten is an island.
@@ -359,12 +360,12 @@ mod tests {
     fn no_mirror_host_carries_two_copies_of_a_manual() {
         for seed in 0..5 {
             let plan = plan(20_000, seed, None, Some(9)).unwrap();
-            let mut carried: Vec<_> =
-                plan.carried.iter().map(|&(host, copy)| (host, plan.copies[copy as usize].manual)).collect();
-            let all = carried.len();
-            carried.dedup();
-            assert_eq!(carried.len(), all);
-            assert!(plan.carried.len() > plan.mirrors as usize, "some host carries several manuals");
+            let mut carried_manuals: Vec<_> =
+                plan.carried_copies.iter().map(|&(host, copy)| (host, plan.copies[copy as usize].manual)).collect();
+            let n_carried = carried_manuals.len();
+            carried_manuals.dedup();
+            assert_eq!(carried_manuals.len(), n_carried);
+            assert!(plan.carried_copies.len() > plan.mirrors as usize, "some host carries several manuals");
         }
     }
 
@@ -372,20 +373,20 @@ mod tests {
     fn places_enumerate_all_parts_without_a_gap() {
         let plan = plan(3_000, 4, None, None).unwrap();
         let places: Vec<PlannedPage> = (0..plan.len()).map(|number| plan.place(number)).collect();
-        assert_eq!(places[0], PlannedPage::Copy { copy: 0, at: 0 });
+        assert_eq!(places[0], PlannedPage::Copy { copy: 0, number: 0 });
         for (n, copy) in plan.copies.iter().enumerate() {
             let count = places
                 .iter()
                 .filter(|place| matches!(place, PlannedPage::Copy { copy, .. } if *copy == n as u32))
                 .count();
-            assert_eq!(count, copy.held as usize);
+            assert_eq!(count, copy.n_held as usize);
         }
-        for single in 0..plan.single_hosts {
+        for host_number in 0..plan.single_hosts {
             let count = places
                 .iter()
-                .filter(|place| matches!(place, PlannedPage::Single { host, .. } if *host == single))
+                .filter(|place| matches!(place, PlannedPage::Single { host, .. } if *host == host_number))
                 .count();
-            assert_eq!(count as u64, plan.singles_on(single));
+            assert_eq!(count as u64, plan.singles_on(host_number));
         }
         assert!(places.contains(&PlannedPage::Hub(HostRole::Mirror(0))) && places.contains(&PlannedPage::NotFound(0)));
     }
@@ -396,11 +397,11 @@ mod tests {
         for kind in CopyKind::COPY_KINDS.into_iter().chain([CopyKind::Primary]) {
             assert!(plan.copies.iter().any(|copy| copy.kind == kind), "{kind:?}");
         }
-        let old_at_home = plan
+        let n_old_at_home = plan
             .copies
             .iter()
             .filter(|copy| copy.kind == CopyKind::Version && matches!(copy.host, HostRole::Primary(_)));
-        assert!(old_at_home.count() > 0);
+        assert!(n_old_at_home.count() > 0);
     }
 
     #[test]

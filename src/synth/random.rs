@@ -59,12 +59,12 @@ mod tests {
     #[test]
     fn draws_stay_below_their_bound_and_reach_all_of_it() {
         let mut stream = Stream::new(7);
-        let (mut plain, mut skewed) = ([0; 9], [0; 9]);
+        let (mut uniform, mut skewed) = ([0; 9], [0; 9]);
         for _ in 0..9_000 {
-            plain[stream.below(9) as usize] += 1;
+            uniform[stream.below(9) as usize] += 1;
             skewed[stream.skewed(9) as usize] += 1;
         }
-        assert!(plain.iter().all(|n| (850..1150).contains(n)), "{plain:?}");
+        assert!(uniform.iter().all(|n| (850..1150).contains(n)), "{uniform:?}");
         assert!(skewed[0] > 2_500 && skewed[8] > 20, "{skewed:?}");
     }
 }

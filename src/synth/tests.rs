@@ -42,21 +42,21 @@ fn differs_from_primary<'a>(pages: &'a [SynthPage], variant: &str) -> Vec<(&'a S
 #[test]
 fn a_page_is_the_same_alone_and_in_any_range() {
     let synth = Synth::parse("synth://?pages=700&seed=3").unwrap();
-    let all: Vec<SynthPage> = synth.pages(0..700).collect();
-    for (number, page) in all.iter().enumerate().rev() {
+    let all_pages: Vec<SynthPage> = synth.pages(0..700).collect();
+    for (number, page) in all_pages.iter().enumerate().rev() {
         assert_eq!(&synth.page(number as u64), page);
     }
-    assert_eq!(synth.pages(333..444).collect::<Vec<_>>(), all[333..444]);
+    assert_eq!(synth.pages(333..444).collect::<Vec<_>>(), all_pages[333..444]);
 }
 
 #[test]
 fn the_seed_decides_everything() {
     assert_eq!(pages("synth://?pages=300&seed=5"), pages("synth://?seed=5&pages=300"));
-    let (one, two) = (pages("synth://?pages=300&seed=5"), pages("synth://?pages=300&seed=6"));
-    let bodies: HashSet<_> = one.iter().map(|page| &page.html).collect();
-    let shared = two.iter().filter(|page| bodies.contains(&page.html)).count();
-    let plain = two.iter().filter(|page| page.url.contains("/gone-") || page.url.contains("/blank-")).count();
-    assert_eq!(shared, plain);
+    let (first_seed, second_seed) = (pages("synth://?pages=300&seed=5"), pages("synth://?pages=300&seed=6"));
+    let bodies: HashSet<_> = first_seed.iter().map(|page| &page.html).collect();
+    let n_shared = second_seed.iter().filter(|page| bodies.contains(&page.html)).count();
+    let n_plain = second_seed.iter().filter(|page| page.url.contains("/gone-") || page.url.contains("/blank-")).count();
+    assert_eq!(n_shared, n_plain);
 }
 
 #[test]
@@ -92,12 +92,12 @@ fn composition_equals_that_of_the_papers_experiment() {
 #[test]
 fn copies_of_a_target_differ_in_version_or_host_and_pages_of_a_copy_in_name() {
     let pages = pages("synth://?pages=6000&seed=8");
-    let mut seen = HashSet::new();
+    let mut seen_names = HashSet::new();
     let mut variants = HashMap::new();
     for p in pages.iter().filter(|p| !["single", "hub"].contains(&p.variant)) {
-        assert!(seen.insert((&p.target, &p.version, host(&p.url), &p.page)), "{}", p.url);
-        let of = variants.entry((&p.target, &p.version, host(&p.url))).or_insert(p.variant);
-        assert_eq!(*of, p.variant, "a copy has one variant");
+        assert!(seen_names.insert((&p.target, &p.version, host(&p.url), &p.page)), "{}", p.url);
+        let known_variant = variants.entry((&p.target, &p.version, host(&p.url))).or_insert(p.variant);
+        assert_eq!(*known_variant, p.variant, "a copy has one variant");
     }
 }
 
@@ -118,24 +118,26 @@ fn every_link_leads_to_a_page_of_the_crawl() {
 #[test]
 fn every_page_of_a_copy_is_reached_from_its_contents_by_links_inside_the_copy() {
     let pages = pages("synth://?pages=3000&seed=10");
-    let by_url: HashMap<&str, &SynthPage> = pages.iter().map(|page| (page.url.as_str(), page)).collect();
+    let pages_by_url: HashMap<&str, &SynthPage> = pages.iter().map(|page| (page.url.as_str(), page)).collect();
     let mut copies: HashMap<_, Vec<&SynthPage>> = HashMap::new();
     for p in pages.iter().filter(|p| !["single", "hub", "near"].contains(&p.variant)) {
         copies.entry((&p.target, &p.version, host(&p.url))).or_default().push(p);
     }
-    for (copy, held) in copies {
-        let mut reached = HashSet::from([held[0].url.clone()]);
-        let mut open = vec![held[0]];
+    for (copy, copy_pages) in copies {
+        let mut reached_urls = HashSet::from([copy_pages[0].url.clone()]);
+        let mut open = vec![copy_pages[0]];
         while let Some(page) = open.pop() {
             for link in links(page) {
-                let other = by_url[link.as_str()];
-                if (&other.target, &other.version, host(&other.url)) == copy && reached.insert(link) {
-                    open.push(other);
+                let target_page = pages_by_url[link.as_str()];
+                if (&target_page.target, &target_page.version, host(&target_page.url)) == copy
+                    && reached_urls.insert(link)
+                {
+                    open.push(target_page);
                 }
             }
         }
-        assert_eq!(reached.len(), held.len(), "{copy:?}");
-        assert_eq!(held[0].page, "contents.html");
+        assert_eq!(reached_urls.len(), copy_pages.len(), "{copy:?}");
+        assert_eq!(copy_pages[0].page, "contents.html");
     }
 }
 
@@ -165,12 +167,12 @@ fn a_dressed_copy_has_all_primary_lines_and_a_bar_and_a_footer_more() {
     let pairs = differs_from_primary(&pages, "dressed");
     assert!(!pairs.is_empty());
     for (copy, primary) in pairs {
-        let more: Vec<&str> = html(copy).lines().filter(|line| !html(primary.unwrap()).contains(line)).collect();
-        assert_eq!(more.len(), 2, "{more:?}");
-        assert!(more[0].contains("<img") && more[1].contains("times"));
-        let without: String =
-            html(copy).lines().filter(|line| !more.contains(line)).map(|line| format!("{line}\n")).collect();
-        assert_eq!(without, html(primary.unwrap()));
+        let added_lines: Vec<&str> = html(copy).lines().filter(|line| !html(primary.unwrap()).contains(line)).collect();
+        assert_eq!(added_lines.len(), 2, "{added_lines:?}");
+        assert!(added_lines[0].contains("<img") && added_lines[1].contains("times"));
+        let primary_text: String =
+            html(copy).lines().filter(|line| !added_lines.contains(line)).map(|line| format!("{line}\n")).collect();
+        assert_eq!(primary_text, html(primary.unwrap()));
     }
 }
 
@@ -185,17 +187,17 @@ fn a_partial_copy_holds_part_of_the_pages_and_links_to_the_primary_site_for_the_
     }
     let partial: Vec<_> = sizes.values().filter(|size| size.1 > 0).collect();
     assert!(!partial.is_empty());
-    for &&(all, held) in &partial {
-        assert!(held * 100 > all * 25 && held * 100 <= all * 80, "{held} of {all}");
+    for &&(n_pages, n_held) in &partial {
+        assert!(n_held * 100 > n_pages * 25 && n_held * 100 <= n_pages * 80, "{n_held} of {n_pages}");
     }
-    let away: usize = differs_from_primary(&pages, "partial")
+    let n_away: usize = differs_from_primary(&pages, "partial")
         .iter()
         .map(|(copy, primary)| {
             let site = host(&primary.unwrap().url);
             links(copy).iter().filter(|link| host(link) == site).count()
         })
         .sum();
-    assert!(away > partial.len());
+    assert!(n_away > partial.len());
 }
 
 #[test]
@@ -203,16 +205,16 @@ fn an_older_version_changes_some_lines_lacks_some_pages_and_has_others() {
     let pages = pages("synth://?pages=4000&seed=12");
     let pairs = differs_from_primary(&pages, "version");
     assert!(pairs.iter().any(|(_, primary)| primary.is_none()), "pages dropped since");
-    let (mut kept, mut all, mut same) = (0, 0, 0);
+    let (mut n_kept, mut n_all, mut n_same) = (0, 0, 0);
     for (copy, primary) in pairs.iter().filter_map(|&(copy, primary)| Some((copy, primary?))) {
         assert_ne!(copy.version, primary.version);
         let lines: HashSet<&str> = html(primary).lines().collect();
-        kept += html(copy).lines().filter(|line| lines.contains(line)).count();
-        all += html(copy).lines().count();
-        same += usize::from(copy.html == primary.html);
+        n_kept += html(copy).lines().filter(|line| lines.contains(line)).count();
+        n_all += html(copy).lines().count();
+        n_same += usize::from(copy.html == primary.html);
     }
-    assert_eq!(same, 0, "the version banner differs on every page");
-    assert!(kept * 100 > all * 70 && kept * 100 < all * 97, "{kept} of {all}");
+    assert_eq!(n_same, 0, "the version banner differs on every page");
+    assert!(n_kept * 100 > n_all * 70 && n_kept * 100 < n_all * 97, "{n_kept} of {n_all}");
     let size = |variant: &str| pages.iter().filter(|p| p.variant == variant && p.target == pages[0].target).count();
     assert!(size("version") % size("primary") != 0, "an older version has another number of pages");
     assert!(
@@ -244,11 +246,11 @@ fn one_mirror_host_in_ten_is_linked_from_no_other_and_the_others_are() {
         .map(|p| host(&p.url))
         .filter(|host| host.starts_with("mirror") || host.starts_with("ftp"))
         .collect();
-    let mut linked = HashSet::new();
+    let mut linked_hosts = HashSet::new();
     for page in &pages {
-        linked.extend(links(page).iter().map(|link| host(link).to_owned()).filter(|to| to != host(&page.url)));
+        linked_hosts.extend(links(page).iter().map(|link| host(link).to_owned()).filter(|to| to != host(&page.url)));
     }
-    let islands = mirrors.iter().filter(|host| !linked.contains(**host)).count();
+    let islands = mirrors.iter().filter(|host| !linked_hosts.contains(**host)).count();
     assert!(mirrors.len() >= 20);
     assert_eq!(islands, mirrors.len() / 10);
 }
@@ -256,10 +258,10 @@ fn one_mirror_host_in_ten_is_linked_from_no_other_and_the_others_are() {
 #[test]
 fn not_found_pages_are_alike_and_empty_ones_have_no_text() {
     let pages = pages("synth://?pages=1000");
-    let with = |name: &str| pages.iter().filter(|p| p.url.contains(name)).collect::<Vec<_>>();
-    let (gone, blank) = (with("/gone-"), with("/blank-"));
-    assert!(gone.len() > 3 && blank.len() > 1);
-    assert!(gone.iter().all(|p| p.html == gone[0].html && p.variant == "single"));
+    let pages_with = |name: &str| pages.iter().filter(|p| p.url.contains(name)).collect::<Vec<_>>();
+    let (gone_pages, blank) = (pages_with("/gone-"), pages_with("/blank-"));
+    assert!(gone_pages.len() > 3 && blank.len() > 1);
+    assert!(gone_pages.iter().all(|p| p.html == gone_pages[0].html && p.variant == "single"));
     assert!(blank.iter().all(|p| html(p).split('<').all(|tag| tag.split('>').nth(1).unwrap_or("").trim().is_empty())));
 }
 

@@ -30,7 +30,7 @@ pub(super) struct WordModel {
 impl WordModel {
     pub(super) fn new() -> WordModel {
         let mut stream = Stream::new(key(0, &[1]));
-        let mut seen = HashSet::new();
+        let mut seen_words = HashSet::new();
         let mut words = Vec::with_capacity(WORDS);
         while words.len() < WORDS {
             let syllables = match words.len() {
@@ -39,7 +39,7 @@ impl WordModel {
                 _ => 2 + stream.below(3),
             };
             let word: String = (0..syllables).map(|_| syllable(&mut stream)).collect();
-            if seen.insert(word.clone()) {
+            if seen_words.insert(word.clone()) {
                 words.push(word);
             }
         }
@@ -91,118 +91,118 @@ impl TopicWriter<'_> {
         let rank = self.language.zipf[(draw >> 32) as usize % self.language.zipf.len()];
         // Whole blocks of 64 ranks are swapped, so the rare words of a topic keep their Zipf
         // frequencies.
-        let dealt = if rank < COMMON { rank } else { rank ^ self.deals[draw as usize & 1] };
-        &self.language.words[usize::from(dealt)]
+        let dealt_rank = if rank < COMMON { rank } else { rank ^ self.deals[draw as usize & 1] };
+        &self.language.words[usize::from(dealt_rank)]
     }
 
     /// Appends 2 to 4 words, the first with a capital letter.
-    pub(super) fn title(&self, out: &mut String, key: u64) {
+    pub(super) fn title(&self, output: &mut String, key: u64) {
         let mut stream = Stream::new(key);
-        let start = out.len();
+        let start = output.len();
         for n in 0..2 + stream.below(3) {
-            out.push_str(if n > 0 { " " } else { "" });
-            out.push_str(self.word(&mut stream));
+            output.push_str(if n > 0 { " " } else { "" });
+            output.push_str(self.word(&mut stream));
         }
-        out[start..=start].make_ascii_uppercase();
+        output[start..=start].make_ascii_uppercase();
     }
 
     /// Appends a sentence of 6 to 17 words, in lines of `COLUMNS` characters.
-    fn sentence(&self, out: &mut String, column: &mut usize, key: u64) {
+    fn sentence(&self, output: &mut String, column: &mut usize, key: u64) {
         let mut stream = Stream::new(key);
         let words = 6 + stream.below(12);
         for n in 0..words {
             let word = self.word(&mut stream);
             if *column > 0 && *column + 1 + word.len() > COLUMNS {
-                out.push('\n');
+                output.push('\n');
                 *column = 0;
             } else if *column > 0 {
-                out.push(' ');
+                output.push(' ');
                 *column += 1;
             }
-            let start = out.len();
-            out.push_str(word);
+            let start = output.len();
+            output.push_str(word);
             match n {
-                0 => out[start..=start].make_ascii_uppercase(),
-                _ if n + 1 == words => out.push('.'),
-                _ if stream.chance(6) => out.push(','),
+                0 => output[start..=start].make_ascii_uppercase(),
+                _ if n + 1 == words => output.push('.'),
+                _ if stream.chance(6) => output.push(','),
                 _ => {}
             }
-            *column += out.len() - start;
+            *column += output.len() - start;
         }
     }
 
     /// Appends the sentence with this key as it was `age` steps ago: unchanged, rewritten, followed
     /// by another one, or omitted.
-    fn sentence_of_age(&self, out: &mut String, column: &mut usize, sentence: u64, age: u32) {
-        let Some(step) = edit(sentence, age) else { return self.sentence(out, column, sentence) };
-        let other = key(sentence, &[step, 1]);
-        match other % 4 {
+    fn sentence_of_age(&self, output: &mut String, column: &mut usize, sentence: u64, age: u32) {
+        let Some(step) = edit(sentence, age) else { return self.sentence(output, column, sentence) };
+        let other_sentence = key(sentence, &[step, 1]);
+        match other_sentence % 4 {
             0 => {}
             1 => {
-                self.sentence(out, column, sentence);
-                self.sentence(out, column, other);
+                self.sentence(output, column, sentence);
+                self.sentence(output, column, other_sentence);
             }
-            _ => self.sentence(out, column, other),
+            _ => self.sentence(output, column, other_sentence),
         }
     }
 
     /// Appends the HTML of a text of 3 to 14 blocks (paragraphs, headings, lists, code) as it was
     /// `age` steps ago.
-    pub(super) fn text(&self, out: &mut String, text: u64, age: u32) {
+    pub(super) fn text(&self, output: &mut String, text: u64, age: u32) {
         let mut shape = Stream::new(text);
         for block in 0..3 + shape.skewed(12) {
             let block = key(text, &[block]);
             let sentences = 2 + shape.below(5);
             match shape.below(10) {
-                0 | 1 => self.list(out, block, sentences, age),
-                2 => self.code(out, block, sentences, age),
+                0 | 1 => self.list(output, block, sentences, age),
+                2 => self.code(output, block, sentences, age),
                 3 | 4 => {
-                    out.push_str("<h2>");
-                    self.title(out, block);
-                    out.push_str("</h2>\n");
-                    self.paragraph(out, block, sentences, age);
+                    output.push_str("<h2>");
+                    self.title(output, block);
+                    output.push_str("</h2>\n");
+                    self.paragraph(output, block, sentences, age);
                 }
-                _ => self.paragraph(out, block, sentences, age),
+                _ => self.paragraph(output, block, sentences, age),
             }
         }
     }
 
     /// Appends the HTML of a paragraph as it was `age` steps ago.
-    pub(super) fn paragraph(&self, out: &mut String, block: u64, sentences: u64, age: u32) {
-        out.push_str("<p>");
+    pub(super) fn paragraph(&self, output: &mut String, block: u64, sentences: u64, age: u32) {
+        output.push_str("<p>");
         let mut column = 0;
         for n in 0..sentences {
-            self.sentence_of_age(out, &mut column, key(block, &[n]), age);
+            self.sentence_of_age(output, &mut column, key(block, &[n]), age);
         }
-        out.push_str("</p>\n");
+        output.push_str("</p>\n");
     }
 
-    fn list(&self, out: &mut String, block: u64, items: u64, age: u32) {
-        out.push_str("<ul>\n");
+    fn list(&self, output: &mut String, block: u64, items: u64, age: u32) {
+        output.push_str("<ul>\n");
         for n in 0..items {
-            out.push_str("<li>");
-            self.sentence_of_age(out, &mut 0, key(block, &[n]), age);
-            out.push_str("</li>\n");
+            output.push_str("<li>");
+            self.sentence_of_age(output, &mut 0, key(block, &[n]), age);
+            output.push_str("</li>\n");
         }
-        out.push_str("</ul>\n");
+        output.push_str("</ul>\n");
     }
 
-    fn code(&self, out: &mut String, block: u64, lines: u64, age: u32) {
-        out.push_str("<pre>\n");
+    fn code(&self, output: &mut String, block: u64, lines: u64, age: u32) {
+        output.push_str("<pre>\n");
         for n in 0..lines + 2 {
             let line = key(block, &[n]);
             let mut stream = Stream::new(edit(line, age).map_or(line, |step| key(line, &[step, 1])));
-            out.push_str(if n > 0 && stream.chance(60) { "    " } else { "" });
-            out.push_str(self.word(&mut stream));
-            out.push_str(" = ");
-            out.push_str(self.word(&mut stream));
-            out.push('(');
-            out.push_str(self.word(&mut stream));
-            out.push_str(", ");
-            out.push_str(&stream.below(1000).to_string());
-            out.push_str(")\n");
+            output.push_str(if n > 0 && stream.chance(60) { "    " } else { "" });
+            output.push_str(self.word(&mut stream));
+            output.push_str(" = ");
+            output.push_str(self.word(&mut stream));
+            output.push('(');
+            output.push_str(self.word(&mut stream));
+            output.push_str(", ");
+            output.push_str(&stream.below(1000).to_string());
+            output.push_str(")\n");
         }
-        out.push_str("</pre>\n");
+        output.push_str("</pre>\n");
     }
 }
 
@@ -212,9 +212,9 @@ mod tests {
 
     fn lines(general: u64, text: u64, age: u32) -> HashSet<String> {
         let language = WordModel::new();
-        let mut out = String::new();
-        language.about(general, text).text(&mut out, text, age);
-        out.lines().filter(|line| line.len() > 30).map(str::to_owned).collect()
+        let mut output = String::new();
+        language.about(general, text).text(&mut output, text, age);
+        output.lines().filter(|line| line.len() > 30).map(str::to_owned).collect()
     }
 
     #[test]
@@ -229,13 +229,13 @@ mod tests {
 
     #[test]
     fn a_step_of_age_changes_some_lines_and_leaves_most() {
-        let (mut kept, mut all) = (0, 0);
+        let (mut n_kept, mut n_all) = (0, 0);
         for text in 0..50 {
             let newest = lines(1, key(9, &[text]), 0);
-            kept += newest.intersection(&lines(1, key(9, &[text]), 1)).count();
-            all += newest.len();
+            n_kept += newest.intersection(&lines(1, key(9, &[text]), 1)).count();
+            n_all += newest.len();
         }
-        assert!(kept < all * 95 / 100 && kept > all * 70 / 100, "{kept} of {all}");
+        assert!(n_kept < n_all * 95 / 100 && n_kept > n_all * 70 / 100, "{n_kept} of {n_all}");
     }
 
     #[test]

@@ -16,15 +16,15 @@ impl Synth {
     /// Ids and dates depend only on the crawl, and so do the bytes of the file.
     ///
     /// # Errors
-    /// Returns any error of `out`.
+    /// Returns any error of `writer`.
     ///
     /// # Panics
     /// Panics if the range exceeds [`Synth::len`].
-    pub fn write_warc(&self, range: Range<u64>, out: &mut dyn Write) -> std::io::Result<()> {
+    pub fn write_warc(&self, range: Range<u64>, writer: &mut dyn Write) -> std::io::Result<()> {
         let info = b"software: webtwin synth\r\nformat: WARC File Format 1.1\r\n";
         let head = "WARC-Type: warcinfo\r\nContent-Type: application/warc-fields\r\n";
         // A number that no page has, so that the record id is unique.
-        self.record(out, head, range.start ^ u64::MAX, 1_700_000_000, &[info])?;
+        self.record(writer, head, range.start ^ u64::MAX, 1_700_000_000, &[info])?;
         for (number, page) in range.clone().zip(self.pages(range)) {
             let http = format!(
                 "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\r\n",
@@ -34,16 +34,23 @@ impl Synth {
                 "WARC-Type: response\r\nWARC-Target-URI: {}\r\nContent-Type: application/http; msgtype=response\r\n",
                 page.url
             );
-            self.record(out, &head, number, page.fetch_time, &[http.as_bytes(), &page.html])?;
+            self.record(writer, &head, number, page.fetch_time, &[http.as_bytes(), &page.html])?;
         }
         Ok(())
     }
 
-    fn record(&self, out: &mut dyn Write, head: &str, number: u64, time: i64, block: &[&[u8]]) -> std::io::Result<()> {
+    fn record(
+        &self,
+        writer: &mut dyn Write,
+        head: &str,
+        number: u64,
+        time: i64,
+        block: &[&[u8]],
+    ) -> std::io::Result<()> {
         let mut id = Stream::new(key(self.plan.seed, &[50, number]));
         let (high, low) = (id.draw(), id.draw());
         let length: usize = block.iter().map(|part| part.len()).sum();
-        let mut member = GzEncoder::new(out, Compression::default());
+        let mut member = GzEncoder::new(writer, Compression::default());
         // The id has the version bits of a version-4 UUID, although its digits come from a hash.
         write!(
             member,
@@ -128,7 +135,7 @@ mod tests {
         let members = members(&file);
         assert_eq!(members.len(), 121);
         let mut ids = std::collections::HashSet::new();
-        for (at, member) in members.iter().enumerate() {
+        for (number, member) in members.iter().enumerate() {
             let (head, block) = member.split_once("\r\n\r\n").unwrap();
             let block = block.strip_suffix("\r\n\r\n").unwrap();
             let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim();
@@ -136,8 +143,8 @@ mod tests {
             assert_eq!(field("Content-Length:"), block.len().to_string());
             assert!(ids.insert(field("WARC-Record-ID:")));
             assert_eq!(field("WARC-Record-ID:").len(), "<urn:uuid:>".len() + 36);
-            if at > 0 {
-                let page = synth.page(at as u64 - 1);
+            if number > 0 {
+                let page = synth.page(number as u64 - 1);
                 let (http, body) = block.split_once("\r\n\r\n").unwrap();
                 assert_eq!((field("WARC-Target-URI:"), body.as_bytes()), (page.url.as_str(), page.html.as_slice()));
                 assert!(http.ends_with(&format!("Content-Length: {}", body.len())));
@@ -148,14 +155,14 @@ mod tests {
     #[test]
     fn ranges_concatenate_to_the_whole() {
         let synth = Synth::parse("synth://?pages=150&seed=4").unwrap();
-        let (mut whole, mut parts) = (Vec::new(), Vec::new());
-        synth.write_warc(0..150, &mut whole).unwrap();
+        let (mut complete, mut parts) = (Vec::new(), Vec::new());
+        synth.write_warc(0..150, &mut complete).unwrap();
         for range in [0..70, 70..150] {
             synth.write_warc(range, &mut parts).unwrap();
         }
         let pages =
             |file: &[u8]| members(file).into_iter().filter(|m| m.contains("\r\nWARC-Target-URI")).collect::<Vec<_>>();
-        assert_eq!(pages(&whole), pages(&parts));
-        assert_eq!(pages(&whole).len(), 150);
+        assert_eq!(pages(&complete), pages(&parts));
+        assert_eq!(pages(&complete).len(), 150);
     }
 }

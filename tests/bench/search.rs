@@ -80,7 +80,7 @@ fn main() {
     let page = |text: u32, mirror: u32| {
         let collection = if (text / 10).is_multiple_of(8) { NONE } else { 2 * (text / 10) + mirror };
         let group = if collection == NONE { TEXTS + text } else { text / 10 };
-        PageOfText { page: text + mirror * TEXTS, group, collection, origin: mirror, kept: 1 - mirror }
+        PageOfText { page: text + mirror * TEXTS, group, collection, origin: mirror, keep: 1 - mirror }
     };
     let pages: Vec<[PageOfText; 2]> = (0..TEXTS).map(|text| [page(text, 0), page(text, 1)]).collect();
     for word in ["fiftieth", "ninth", "half"] {
@@ -89,8 +89,8 @@ fn main() {
             let mut hits = Vec::new();
             let take = |text: u32, score: f32| {
                 hits.extend(pages[text as usize].iter().map(|row| {
-                    let PageOfText { page, group, collection, kept, .. } = *row;
-                    PageHit { group, collection, page, text, score, kept: kept != 0 }
+                    let PageOfText { page, group, collection, keep, .. } = *row;
+                    PageHit { group, collection, page, text, score, is_kept: keep != 0 }
                 }));
                 Ok(())
             };
@@ -102,7 +102,7 @@ fn main() {
         let rolled = median(|| assert_eq!(roll_up(hits(), 10).groups, all.groups));
         let snippets = median(|| {
             for group in &all.best {
-                let stored = texts.stored(group.shown.text).unwrap();
+                let stored = texts.stored(group.best.text).unwrap();
                 assert!(!texts.snippet(&stored.text, &question_words).unwrap().marks.is_empty());
             }
         });

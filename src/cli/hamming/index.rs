@@ -52,38 +52,38 @@ pub(super) fn run(args: Args) -> Result<()> {
         let reason = format!("{count} fingerprints, but an index holds at most 4294967295; split the set");
         return Err(Error::input(folder.name(), reason));
     }
-    let one = pick(candidates(count, f, k, &ProbeCosts::measure()), args.tables, args.memory)?;
-    let making = Builder::bytes(count, !args.no_doc_ids, one.largest_table);
+    let design = pick(candidates(count, f, k, &ProbeCosts::measure()), args.tables, args.memory)?;
+    let making = Builder::bytes(count, !args.no_doc_ids, design.largest_table);
     // Checked before the fingerprints are read.
     if let Some(allowed_bytes) = args.memory.filter(|memory| *memory < making) {
-        let (what, setting) = ("making an online index".into(), "--memory".into());
-        return Err(Error::MemoryLimit { what, needed_bytes: making, allowed_bytes, setting });
+        let (purpose, setting) = ("making an online index".into(), "--memory".into());
+        return Err(Error::MemoryLimit { what: purpose, needed_bytes: making, allowed_bytes, setting });
     }
-    let (least, most) = one.top_bits();
+    let (min_bits, max_bits) = design.top_bits();
     notify(format_args!(
-        "{count} fingerprints of {f} bits, k = {k}: {} tables, p from {least} to {most} bits ({})",
-        one.tables(),
-        one.source
+        "{count} fingerprints of {f} bits, k = {k}: {} tables, p from {min_bits} to {max_bits} bits ({})",
+        design.tables(),
+        design.source
     ));
-    notify(format_args!("tables {}; making them takes up to {} of memory", bytes(one.table_bytes), bytes(making)));
+    notify(format_args!("tables {}; making them takes up to {} of memory", bytes(design.table_bytes), bytes(making)));
     let start = Instant::now();
     let (fingerprints, doc_ids) = set.read(!args.no_doc_ids)?;
     if doc_ids.is_some() {
         let distinct = fingerprints.chunk_by(|x, y| x == y).count() as u64;
-        let held = bytes(document_bytes(distinct, count));
-        notify(format_args!("doc ids {held}, of {distinct} different fingerprints"));
+        let id_bytes = bytes(document_bytes(distinct, count));
+        notify(format_args!("doc ids {id_bytes}, of {distinct} different fingerprints"));
     }
     if is_there {
         // Removed as late as possible, so that an earlier failure leaves the old index in place.
         remove_index(&folder)?;
     }
-    let (builder, doc_ids) = Builder::new(&one.design, &set.manifest.recipe, fingerprints, doc_ids)?;
+    let (builder, doc_ids) = Builder::new(&design.design, &set.manifest.recipe, fingerprints, doc_ids)?;
     let manifest = write_index(&folder, builder, doc_ids)?;
-    let written: u64 = manifest.tables.iter().chain(&manifest.doc_ids).map(|file| file.bytes).sum();
+    let written_bytes: u64 = manifest.tables.iter().chain(&manifest.doc_ids).map(|file| file.bytes).sum();
     notify(format_args!(
         "{} different fingerprints: {} in {}: {}",
         manifest.fingerprints,
-        bytes(written),
+        bytes(written_bytes),
         nanoseconds(start.elapsed().as_nanos() as f64),
         folder.name()
     ));
@@ -91,15 +91,15 @@ pub(super) fn run(args: Args) -> Result<()> {
 }
 
 /// Returns the design with the given number of tables, or else the one that fits best.
-fn pick(mut all: Vec<PricedDesign>, tables: Option<usize>, memory: Option<u64>) -> Result<PricedDesign> {
+fn pick(mut designs: Vec<PricedDesign>, tables: Option<usize>, memory: Option<u64>) -> Result<PricedDesign> {
     if let Some(tables) = tables {
-        let mut known: Vec<String> = all.iter().map(|one| one.tables().to_string()).collect();
-        known.dedup();
-        all.retain(|one| one.tables() == tables);
-        if all.is_empty() {
-            return Err(Error::Usage(format!("no design has {tables} tables; use one of {}", known.join(", "))));
+        let mut table_counts: Vec<String> = designs.iter().map(|one| one.tables().to_string()).collect();
+        table_counts.dedup();
+        designs.retain(|one| one.tables() == tables);
+        if designs.is_empty() {
+            return Err(Error::Usage(format!("no design has {tables} tables; use one of {}", table_counts.join(", "))));
         }
     }
-    let at = choose(&all, memory)?;
-    Ok(all.swap_remove(at))
+    let choice = choose(&designs, memory)?;
+    Ok(designs.swap_remove(choice))
 }

@@ -71,10 +71,10 @@ pub(super) fn run(command: Command) -> Result<()> {
             execute(job, &args.workers)
         }
         Command::Batch(args) => {
-            let mut given = args.job;
+            let mut job_args = args.job;
             // Checked against the same range as in a job file.
-            given.sets.extend(args.k.map(|k| format!("hamming.k={k}")));
-            let mut job = given.resolve()?;
+            job_args.sets.extend(args.k.map(|k| format!("hamming.k={k}")));
+            let mut job = job_args.resolve()?;
             job.kind = JobKind::Hamming;
             if let Some(fingerprints) = args.fingerprints {
                 job.batch.fingerprints = fingerprints;

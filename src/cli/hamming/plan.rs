@@ -35,9 +35,11 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
-    for (what, got, most) in [("documents", args.documents, 1 << 50), ("queries", args.queries, u32::MAX.into())] {
-        if got > most {
-            return Err(Error::Usage(format!("{got} {what}, but at most {most} can be planned for")));
+    for (quantity, value, maximum) in
+        [("documents", args.documents, 1 << 50), ("queries", args.queries, u32::MAX.into())]
+    {
+        if value > maximum {
+            return Err(Error::Usage(format!("{value} {quantity}, but at most {maximum} can be planned for")));
         }
     }
     let job = Job::default();
@@ -46,26 +48,26 @@ pub(super) fn run(args: Args) -> Result<()> {
     let n = args.documents;
     // Measured on this machine, because its random reads determine the best design.
     let costs = ProbeCosts::measure();
-    let all = candidates(n, f, k, &costs);
-    let pick = choose(&all, args.memory)?;
+    let priced = candidates(n, f, k, &costs);
+    let pick = choose(&priced, args.memory)?;
     // One index is built at a time, so the largest one determines the memory.
-    let making = Builder::bytes(n.div_ceil(indexes(n)), true, all[pick].largest_table);
+    let making = Builder::bytes(n.div_ceil(indexes(n)), true, priced[pick].largest_table);
     // The minimum applies if no two documents share a fingerprint, because then no offsets are
     // stored; the maximum if almost none do.
     let doc_id_bytes = [document_bytes(n, n), document_bytes(n.saturating_sub(1), n)];
     let batch = BatchCost::predict(args.queries as usize, k);
     if args.json {
-        let design = |(at, one): (usize, &PricedDesign)| {
+        let design = |(number, design_row): (usize, &PricedDesign)| {
             // Designs that do not fit are listed too, so that users see what more memory would
             // bring.
-            let fits = args.memory.is_none_or(|memory| one.table_bytes <= memory);
+            let is_within = args.memory.is_none_or(|memory| design_row.table_bytes <= memory);
             serde_json::json!({
-                "from": one.source, "tables": one.tables(), "least_top_bits": one.top_bits().0,
-                "most_top_bits": one.top_bits().1, "matches_a_probe": one.matches, "table_bytes": one.table_bytes,
-                "query_ns": one.query_ns, "fits": fits, "picked": at == pick,
+                "from": design_row.source, "tables": design_row.tables(), "least_top_bits": design_row.top_bits().0,
+                "most_top_bits": design_row.top_bits().1, "matches_a_probe": design_row.matches, "table_bytes": design_row.table_bytes,
+                "query_ns": design_row.query_ns, "fits": is_within, "picked": number == pick,
             })
         };
-        let designs: Vec<_> = all.iter().enumerate().map(design).collect();
+        let designs: Vec<_> = priced.iter().enumerate().map(design).collect();
         let scan_seconds = batch.map(|batch| batch.seconds(n));
         let object = serde_json::json!({
             "documents": n, "f": f, "k": k, "memory_bytes": args.memory, "measured": costs,
@@ -79,53 +81,53 @@ pub(super) fn run(args: Args) -> Result<()> {
         return print(|out| writeln!(out, "{object}"));
     }
     let ProbeCosts { read_ns, check_ns } = costs;
-    print(|out| {
-        writeln!(out, "{n} documents, f = {f} bits, k = {k}")?;
-        writeln!(out)?;
+    print(|writer| {
+        writeln!(writer, "{n} documents, f = {f} bits, k = {k}")?;
+        writeln!(writer)?;
         writeln!(
-            out,
+            writer,
             "Online queries, by design (here a random read takes {read_ns:.0} ns and a comparison {check_ns:.2} ns):"
         )?;
         writeln!(
-            out,
+            writer,
             "  {:>6}  {:>8}  {:>15}  {:>8}  {:>10}  {:>8}  from",
             "tables", "top bits", "matches a probe", "tables'", "bytes", "a query"
         )?;
-        writeln!(out, "  {:>6}  {:>8}  {:>15}  {:>8}  {:>10}  {:>8}", "", "", "", "memory", "a document", "")?;
-        for (at, one) in all.iter().enumerate() {
-            let (least, most) = one.top_bits();
+        writeln!(writer, "  {:>6}  {:>8}  {:>15}  {:>8}  {:>10}  {:>8}", "", "", "", "memory", "a document", "")?;
+        for (number, design_row) in priced.iter().enumerate() {
+            let (min_bits, max_bits) = design_row.top_bits();
             writeln!(
-                out,
+                writer,
                 "{} {:>6}  {:>8}  {:>15}  {:>8}  {:>10.1}  {:>8}  {}{}",
-                if at == pick { '*' } else { ' ' },
-                one.tables(),
-                if least == most { format!("{least}") } else { format!("{least}-{most}") },
-                digits(one.matches),
-                bytes(one.table_bytes),
-                one.table_bytes as f64 / n.max(1) as f64,
-                nanoseconds(one.query_ns),
-                one.source,
-                if args.memory.is_none_or(|memory| one.table_bytes <= memory) { "" } else { " (does not fit)" },
+                if number == pick { '*' } else { ' ' },
+                design_row.tables(),
+                if min_bits == max_bits { format!("{min_bits}") } else { format!("{min_bits}-{max_bits}") },
+                digits(design_row.matches),
+                bytes(design_row.table_bytes),
+                design_row.table_bytes as f64 / n.max(1) as f64,
+                nanoseconds(design_row.query_ns),
+                design_row.source,
+                if args.memory.is_none_or(|memory| design_row.table_bytes <= memory) { "" } else { " (does not fit)" },
             )?;
         }
-        writeln!(out, "* the smallest design that fits and takes at most a fifth longer than the fastest")?;
+        writeln!(writer, "* the smallest design that fits and takes at most a fifth longer than the fastest")?;
         if indexes(n) > 1 {
-            writeln!(out, "  in {} indexes, because one holds at most 4294967295 fingerprints", indexes(n))?;
+            writeln!(writer, "  in {} indexes, because one holds at most 4294967295 fingerprints", indexes(n))?;
         }
         writeln!(
-            out,
+            writer,
             "  doc ids, read only for answers: {} in addition, up to {} if documents share \
              fingerprints; making an index: {} of memory",
             bytes(doc_id_bytes[0]),
             bytes(doc_id_bytes[1]),
             bytes(making)
         )?;
-        writeln!(out)?;
+        writeln!(writer)?;
         match batch {
             Some(batch) => {
-                writeln!(out, "A batch of {} queries (predicted, one core, even fingerprints):", args.queries)?;
+                writeln!(writer, "A batch of {} queries (predicted, one core, even fingerprints):", args.queries)?;
                 writeln!(
-                    out,
+                    writer,
                     "  {} tables ({} for each set of up to {MAX_QUERIES} queries): {}",
                     batch.conditions * batch.sets,
                     batch.conditions,
@@ -133,20 +135,20 @@ pub(super) fn run(args: Args) -> Result<()> {
                 )?;
                 let scan = nanoseconds(1e9 * batch.seconds(n));
                 writeln!(
-                    out,
+                    writer,
                     "  {:.1} ns a fingerprint, and {scan} to scan F; reported pairs take additional time",
                     batch.ns_a_fingerprint
                 )?;
             }
             None => writeln!(
-                out,
+                writer,
                 "A batch: no tables exist for k = {k}; queries are partitioned with each chunk of \
                  F, whose time is not predicted"
             )?,
         }
-        writeln!(out)?;
+        writeln!(writer)?;
         writeln!(
-            out,
+            writer,
             "F on disk: {:.1} bits a fingerprint and 8 bytes a doc id: {}",
             bits_on_disk(n, f),
             bytes(bytes_on_disk(n, f))

@@ -42,39 +42,39 @@ pub(super) fn run(args: Args) -> Result<()> {
     }
     let folder = Location::parse(&args.fingerprints)?;
     if !folder.join(online::NAME)?.exists()? {
-        let make = format!("webtwin hamming index --fingerprints {}", args.fingerprints);
-        return Err(Error::input(folder.name(), format!("the folder has no online index; make one with `{make}`")));
+        let command = format!("webtwin hamming index --fingerprints {}", args.fingerprints);
+        return Err(Error::input(folder.name(), format!("the folder has no online index; make one with `{command}`")));
     }
     let index = open_index(&folder, if args.load { Residence::Loaded } else { Residence::Mapped })?;
-    let most = index.manifest().design.k;
-    let k = args.k.unwrap_or(most);
-    if k > most {
-        let make = format!("webtwin hamming index --fingerprints {} --replace --k {k}", args.fingerprints);
+    let max_distance = index.manifest().design.k;
+    let k = args.k.unwrap_or(max_distance);
+    if k > max_distance {
+        let command = format!("webtwin hamming index --fingerprints {} --replace --k {k}", args.fingerprints);
         return Err(Error::Usage(format!(
-            "the index finds distances up to {most}, not {k}; make another with `{make}`"
+            "the index finds distances up to {max_distance}, not {k}; make another with `{command}`"
         )));
     }
     let mut answers =
         Answers { index, k, limit: if args.limit == 0 { usize::MAX } else { args.limit }, json: args.json };
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut writer = std::io::BufWriter::new(std::io::stdout().lock());
     if !args.json {
-        ended(writeln!(out, "query\tfingerprint\tdistance\tdoc_ids"))?;
+        ended(writeln!(writer, "query\tfingerprint\tdistance\tdoc_ids"))?;
     }
     for word in &args.queries {
         if word != "-" {
-            answers.notify(&mut out, word)?;
+            answers.notify(&mut writer, word)?;
             continue;
         }
         for line in std::io::stdin().lock().lines() {
             let line = line.map_err(|cause| Error::storage("stdin", cause))?;
             if !line.trim().is_empty() {
-                answers.notify(&mut out, line.trim())?;
+                answers.notify(&mut writer, line.trim())?;
                 // A client that queries line by line waits for each answer.
-                ended(out.flush())?;
+                ended(writer.flush())?;
             }
         }
     }
-    ended(out.flush())
+    ended(writer.flush())
 }
 
 struct Answers {
@@ -86,30 +86,31 @@ struct Answers {
 
 impl Answers {
     /// Writes the fingerprints near the query, by distance, then by fingerprint.
-    fn notify(&mut self, out: &mut impl Write, word: &str) -> Result<()> {
+    fn notify(&mut self, output: &mut impl Write, word: &str) -> Result<()> {
         let (query, f) = (fingerprint(word)?, self.index.manifest().design.f);
         if query & !width_mask(f) != 0 {
             return Err(Error::Usage(format!("{word} has more than the {f} bits of the fingerprints in the index")));
         }
-        let mut near = self.index.near(query, self.k)?;
-        near.sort_by_key(|near| (near.distance, near.fingerprint));
-        let found = near.len();
-        near.truncate(self.limit);
+        let mut matches = self.index.near(query, self.k)?;
+        matches.sort_by_key(|near| (near.distance, near.fingerprint));
+        let n_matches = matches.len();
+        matches.truncate(self.limit);
         if self.json {
-            let one = |near: &online::StoredMatch| {
-                let doc_ids: Vec<String> = self.index.doc_ids(near.fingerprint)?.map(|id| id.to_string()).collect();
+            let match_json = |stored_match: &online::StoredMatch| {
+                let doc_ids: Vec<String> =
+                    self.index.doc_ids(stored_match.fingerprint)?.map(|id| id.to_string()).collect();
                 Ok(serde_json::json!({
-                    "fingerprint": hexadecimal(near.fingerprint), "distance": near.distance, "doc_ids": doc_ids,
+                    "fingerprint": hexadecimal(stored_match.fingerprint), "distance": stored_match.distance, "doc_ids": doc_ids,
                 }))
             };
-            let near = near.iter().map(one).collect::<Result<Vec<_>>>()?;
-            let object = serde_json::json!({ "query": hexadecimal(query), "found": found, "near": near });
-            return ended(writeln!(out, "{object}"));
+            let matches_json = matches.iter().map(match_json).collect::<Result<Vec<_>>>()?;
+            let object = serde_json::json!({ "query": hexadecimal(query), "found": n_matches, "near": matches_json });
+            return ended(writeln!(output, "{object}"));
         }
-        for near in near {
-            let doc_ids: Vec<String> = self.index.doc_ids(near.fingerprint)?.map(|id| id.to_string()).collect();
-            let (query, fingerprint) = (hexadecimal(query), hexadecimal(near.fingerprint));
-            ended(writeln!(out, "{query}\t{fingerprint}\t{}\t{}", near.distance, doc_ids.join(",")))?;
+        for stored_match in matches {
+            let doc_ids: Vec<String> = self.index.doc_ids(stored_match.fingerprint)?.map(|id| id.to_string()).collect();
+            let (query, fingerprint) = (hexadecimal(query), hexadecimal(stored_match.fingerprint));
+            ended(writeln!(output, "{query}\t{fingerprint}\t{}\t{}", stored_match.distance, doc_ids.join(",")))?;
         }
         Ok(())
     }
@@ -128,10 +129,10 @@ fn fingerprint(word: &str) -> Result<u64> {
         None if !word.starts_with('+') => word.parse().ok(),
         _ => None,
     };
-    let shown: String = word.chars().take(80).collect();
+    let shown_word: String = word.chars().take(80).collect();
     parsed.ok_or_else(|| {
         Error::Usage(format!(
-            "{shown:?} is not a fingerprint; write it in decimal, in hexadecimal with 0x, or as 16 \
+            "{shown_word:?} is not a fingerprint; write it in decimal, in hexadecimal with 0x, or as 16 \
              hexadecimal digits"
         ))
     })
@@ -149,8 +150,8 @@ mod tests {
         assert_eq!(read("000000000000001f"), Some(31));
         assert_eq!(read("1000000000000000"), Some(1 << 60));
         assert_eq!(read("18446744073709551615"), Some(u64::MAX));
-        for wrong in ["", "x", "1f", "0x", "0xg", "+1", "-1", "0x+1", "18446744073709551616", "0x10000000000000000"] {
-            assert_eq!(fingerprint(wrong).unwrap_err().exit_code(), 2, "{wrong}");
+        for invalid in ["", "x", "1f", "0x", "0xg", "+1", "-1", "0x+1", "18446744073709551616", "0x10000000000000000"] {
+            assert_eq!(fingerprint(invalid).unwrap_err().exit_code(), 2, "{invalid}");
         }
     }
 }

@@ -37,24 +37,26 @@ fn clusters(run: &MeasuredRun) -> Result<Vec<Cluster>> {
     let (collections, members) = (run.table("collections")?, run.table("members")?);
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
     members.u64("collection")?.iter().for_each(|&collection| *sizes.entry(collection).or_default() += 1);
-    let kept = collections.columns.iter().find_map(|column| match column {
-        (name, TableColumn::Bool(kept)) if name == "keep" => Some(kept),
+    let keep_column = collections.columns.iter().find_map(|column| match column {
+        (name, TableColumn::Bool(flags)) if name == "keep" => Some(flags),
         _ => None,
     });
-    let kept = kept.ok_or_else(|| Error::input("collections", "has no column keep; run again with this build"))?;
+    let keep_flags =
+        keep_column.ok_or_else(|| Error::input("collections", "has no column keep; run again with this build"))?;
     let urls = collections.text("root_url")?;
-    let mut found: BTreeMap<u64, Cluster> = BTreeMap::new();
+    let mut clusters_by_id: BTreeMap<u64, Cluster> = BTreeMap::new();
     for (row, (cluster, collection)) in
         collections.u64("similar_cluster")?.iter().zip(collections.u64("collection")?).enumerate()
     {
-        let cluster = found.entry(*cluster).or_insert(Cluster { cardinality: 0, size: 0, url: urls[row].to_string() });
+        let cluster =
+            clusters_by_id.entry(*cluster).or_insert(Cluster { cardinality: 0, size: 0, url: urls[row].to_string() });
         cluster.cardinality += 1;
         cluster.size = cluster.size.max(sizes.get(collection).copied().unwrap_or(0));
-        if kept[row] {
+        if keep_flags[row] {
             cluster.url = urls[row].to_string();
         }
     }
-    Ok(found.into_values().collect())
+    Ok(clusters_by_id.into_values().collect())
 }
 
 /// Reproduces Figure 12.
@@ -74,16 +76,16 @@ pub(super) fn figure_12(options: &Options) -> Result<Vec<FigureRow>> {
     let title = "Similar clusters by cardinality and size (CSG00 Figure 12)";
     put(options, "csg00-figure12", draw::log_points(title, "cluster cardinality", "collection size", &places), tsv)?;
 
-    let noise = clusters.iter().filter(|cluster| cluster.size < NOISE).count() as f64;
+    let noise_count = clusters.iter().filter(|cluster| cluster.size < NOISE).count() as f64;
     let wide = clusters.iter().filter(|cluster| cluster.cardinality >= 10 && cluster.size >= NOISE).count() as f64;
-    let most = |of: fn(&Cluster) -> u64| clusters.iter().map(of).max().unwrap_or(0) as f64;
+    let max_of = |of: fn(&Cluster) -> u64| clusters.iter().map(of).max().unwrap_or(0) as f64;
     Ok(vec![
         figure("pages", run.summary.pages.pages as f64, "pages"),
         figure("similar clusters", clusters.len() as f64, "clusters"),
-        figure("of fewer than 10 pages (the paper's \"noise\")", noise, "clusters"),
+        figure("of fewer than 10 pages (the paper's \"noise\")", noise_count, "clusters"),
         figure("of ten collections and more of ten pages and more", wide, "clusters"),
-        row_against_published("largest cardinality", most(|cluster| cluster.cardinality), 360.0, "collections"),
-        row_against_published("largest size", most(|cluster| cluster.size), 1359.0, "pages"),
+        row_against_published("largest cardinality", max_of(|cluster| cluster.cardinality), 360.0, "collections"),
+        row_against_published("largest size", max_of(|cluster| cluster.size), 1359.0, "pages"),
         not_ours("LDP, the point named in the text: cardinality", 143.0, "collections"),
         not_ours("LDP: size", 1349.0, "pages"),
     ])
@@ -103,8 +105,8 @@ pub(super) fn table_2(options: &Options) -> Result<Vec<FigureRow>> {
         rows.push(figure(&format!("{name}: size"), cluster.size as f64, "pages"));
     }
     // The crawls that we can measure do not contain these collections, so the rows are separate.
-    for (rank, (what, cardinality, size)) in PUBLISHED.into_iter().enumerate() {
-        let name = format!("{}: {what} (the paper's)", rank + 1);
+    for (rank, (label, cardinality, size)) in PUBLISHED.into_iter().enumerate() {
+        let name = format!("{}: {label} (the paper's)", rank + 1);
         rows.push(not_ours(&format!("{name}: cardinality"), cardinality, "collections"));
         rows.push(not_ours(&format!("{name}: size"), size, "pages"));
     }

@@ -50,30 +50,30 @@ impl List {
     /// True if the list contains a canonical URL. Prefixes of a list do not contain each other, so
     /// only the last prefix at or before the URL can match.
     fn names(&self, url: &str) -> bool {
-        let before = self.prefixes.partition_point(|prefix| prefix.as_str() <= url);
-        self.urls.contains(url) || before > 0 && url.starts_with(&self.prefixes[before - 1])
+        let n_not_after = self.prefixes.partition_point(|prefix| prefix.as_str() <= url);
+        self.urls.contains(url) || n_not_after > 0 && url.starts_with(&self.prefixes[n_not_after - 1])
     }
 }
 
-/// Runs the job on the pages of the web for which `fetched` is true.
+/// Runs the job on the pages of the web for which `is_fetched` is true.
 fn crawl(
     options: &Options,
     web: &Synth,
     name: &str,
-    fetched: impl Fn(&SynthPage, &str) -> bool,
+    is_fetched: impl Fn(&SynthPage, &str) -> bool,
 ) -> Result<MeasuredRun> {
     let path = options.work.join(format!("{name}.jsonl"));
     let failed = |cause: std::io::Error| Error::storage(path.display().to_string(), cause);
-    let mut out = BufWriter::new(File::create(&path).map_err(failed)?);
+    let mut output = BufWriter::new(File::create(&path).map_err(failed)?);
     for page in web.pages(0..web.len()) {
-        if fetched(&page, canonical(name, &page.url)?.as_str()) {
+        if is_fetched(&page, canonical(name, &page.url)?.as_str()) {
             let html = String::from_utf8_lossy(&page.html);
             let line = serde_json::json!({"url": page.url, "html": html, "fetch_time": page.fetch_time});
-            writeln!(out, "{line}").map_err(failed)?;
+            writeln!(output, "{line}").map_err(failed)?;
         }
     }
-    out.flush().map_err(failed)?;
-    drop(out);
+    output.flush().map_err(failed)?;
+    drop(output);
     let result = options.work.join(name).display().to_string();
     let value = |text: &str| serde_json::Value::from(text);
     let sets =
@@ -91,7 +91,7 @@ fn replicated(bars: &[Bar]) -> f64 {
     bars.iter().filter(|bar| bar.replicas != "1").map(|bar| 100.0 * bar.share).sum()
 }
 
-fn similar(run: &MeasuredRun) -> f64 {
+fn n_similar(run: &MeasuredRun) -> f64 {
     replicated(&run.summary.replication_similar)
 }
 
@@ -111,26 +111,26 @@ pub(super) fn second_crawl(options: &Options) -> Result<Vec<FigureRow>> {
     for (name, grows_by) in
         [("new hosts", &host as &dyn Fn(&SynthPage) -> String), ("new pages", &|page| page.url.clone())]
     {
-        let of = |crawl: &str| format!("{crawl} {name}").replace(' ', "-");
-        let first = crawl(options, &web, &of("first"), |page, _| doc_id(&grows_by(page)) % 7 < 5)?;
+        let job_name = |crawl: &str| format!("{crawl} {name}").replace(' ', "-");
+        let first = crawl(options, &web, &job_name("first"), |page, _| doc_id(&grows_by(page)) % 7 < 5)?;
         let list = List::of(&first)?;
-        let second = crawl(options, &web, &of("second"), |_, url| !list.names(url))?;
-        let what = |what: &str| format!("{name}: {what}");
+        let second = crawl(options, &web, &job_name("second"), |_, url| !list.names(url))?;
+        let label_of = |what: &str| format!("{name}: {what}");
         rows.extend([
-            figure(&what("first crawl"), pages_of(&first), "pages"),
-            figure(&what("on its list"), first.summary.skip.pages as f64, "pages"),
-            row_against_published(&what("similar in the first crawl"), similar(&first), 48.0, "%"),
-            figure(&what("with an exact copy in the first crawl"), exact(&first), "%"),
-            figure(&what("second crawl"), pages_of(&second), "pages"),
-            row_against_published(&what("similar in the second crawl"), similar(&second), 13.0, "%"),
-            row_against_published(&what("with an exact copy in the second crawl"), exact(&second), 8.0, "%"),
+            figure(&label_of("first crawl"), pages_of(&first), "pages"),
+            figure(&label_of("on its list"), first.summary.skip.pages as f64, "pages"),
+            row_against_published(&label_of("similar in the first crawl"), n_similar(&first), 48.0, "%"),
+            figure(&label_of("with an exact copy in the first crawl"), exact(&first), "%"),
+            figure(&label_of("second crawl"), pages_of(&second), "pages"),
+            row_against_published(&label_of("similar in the second crawl"), n_similar(&second), 13.0, "%"),
+            row_against_published(&label_of("with an exact copy in the second crawl"), exact(&second), 8.0, "%"),
         ]);
     }
-    let without = crawl(options, &web, "without", |_, _| true)?;
+    let without_list = crawl(options, &web, "without", |_, _| true)?;
     rows.extend([
-        figure("second crawl without a list", pages_of(&without), "pages"),
-        figure("similar in it", similar(&without), "%"),
-        figure("with an exact copy in it", exact(&without), "%"),
+        figure("second crawl without a list", pages_of(&without_list), "pages"),
+        figure("similar in it", n_similar(&without_list), "%"),
+        figure("with an exact copy in it", exact(&without_list), "%"),
     ]);
     Ok(rows)
 }
@@ -146,7 +146,7 @@ mod tests {
             urls: HashSet::from(["http://a.example/one".to_string()]),
             prefixes: strings(&["http://a.example/pub/", "http://b.example/m/"]),
         };
-        for (url, named) in [
+        for (url, is_listed) in [
             ("http://a.example/one", true),
             ("http://a.example/one.html", false),
             ("http://a.example/pub/x", true),
@@ -156,7 +156,7 @@ mod tests {
             ("http://b.example/", false),
             ("http://0.example/", false),
         ] {
-            assert_eq!(list.names(url), named, "{url}");
+            assert_eq!(list.names(url), is_listed, "{url}");
         }
     }
 }

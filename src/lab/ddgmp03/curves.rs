@@ -29,9 +29,9 @@ pub(super) struct Quality {
 }
 
 impl Quality {
-    fn of(hits: u64, returned: u64, actual: u64) -> Quality {
+    fn of(hits: u64, n_returned: u64, actual: u64) -> Quality {
         let share = |whole: u64| if whole == 0 { 0.0 } else { hits as f64 / whole as f64 };
-        Quality { precision: if returned == 0 { 1.0 } else { share(returned) }, recall: share(actual) }
+        Quality { precision: if n_returned == 0 { 1.0 } else { share(n_returned) }, recall: share(actual) }
     }
 
     /// Returns the value at the break-even point of a curve, where precision and recall are equal.
@@ -81,10 +81,10 @@ impl Curves {
         let mut replicas = std::collections::BTreeMap::new();
         pages.iter().filter_map(|page| page.name).for_each(|name| *replicas.entry(name).or_insert(0u64) += 1);
         let true_pairs = replicas.values().map(|n| n * (n - 1) / 2).sum::<u64>();
-        let has_replica: Vec<bool> =
+        let replica_flags: Vec<bool> =
             pages.iter().map(|page| page.name.is_some_and(|name| replicas[&name] > 1)).collect();
 
-        let most = PAIRS_PER_TRUE_PAIR * true_pairs.max(1000);
+        let max_pairs = PAIRS_PER_TRUE_PAIR * true_pairs.max(1000);
         let count = |bound: u64| {
             let mut pairs = 0;
             collisions(&points, points.len(), &vec![bound; dims], |block| pairs += block.count());
@@ -92,35 +92,35 @@ impl Curves {
         };
         // Counting a block costs nothing per pair, so D is widened until there are too many pairs
         // to enumerate.
-        let looked = bounds.iter().take_while(|&&bound| count(bound) <= most).count().max(1);
+        let n_bounds = bounds.iter().take_while(|&&bound| count(bound) <= max_pairs).count().max(1);
 
         // `pairs` has the numbers of wrong and right pairs by the first step of D and of C at which
-        // they collide. `returned` has the first step of C by page and D.
-        let mut pairs = vec![[0u64; 2]; looked * (steps + 1)];
-        let mut returned = vec![u8::MAX; looked * pages.len()];
-        collisions(&points, points.len(), &vec![bounds[looked - 1]; dims], |block| {
+        // they collide. `n_returned` has the first step of C by page and D.
+        let mut pairs = vec![[0u64; 2]; n_bounds * (steps + 1)];
+        let mut n_returned = vec![u8::MAX; n_bounds * pages.len()];
+        collisions(&points, points.len(), &vec![bounds[n_bounds - 1]; dims], |block| {
             block.for_each_pair(|x, y| {
                 let (x, y) = (x as usize, y as usize);
-                let (one, other) = (&pages[x], &pages[y]);
-                let rp = step(distance(&one.point[..dims], &other.point[..dims]));
-                let hm = step(distance(&one.point[dims..], &other.point[dims..]));
-                let right = one.name.is_some() && one.name == other.name;
+                let (first, second) = (&pages[x], &pages[y]);
+                let rp = step(distance(&first.point[..dims], &second.point[..dims]));
+                let hm = step(distance(&first.point[dims..], &second.point[dims..]));
+                let right = first.name.is_some() && first.name == second.name;
                 pairs[rp * (steps + 1) + hm][usize::from(right)] += 1;
                 for page in [x, y] {
-                    let first = &mut returned[page * looked + rp];
+                    let first = &mut n_returned[page * n_bounds + rp];
                     *first = (*first).min(hm as u8);
                 }
             });
         });
 
-        let documents_with_replica = has_replica.iter().filter(|has| **has).count() as u64;
+        let documents_with_replica = replica_flags.iter().filter(|has| **has).count() as u64;
         let (mut pairs_by_hm, mut first_hm) = (vec![[0u64; 2]; steps], vec![usize::MAX; pages.len()]);
-        let cells = (0..looked).map(|rp| {
+        let cells = (0..n_bounds).map(|rp| {
             let mut documents_by_hm = vec![[0u64; 2]; steps];
             for (page, first) in first_hm.iter_mut().enumerate() {
-                *first = (*first).min(usize::from(returned[page * looked + rp]));
+                *first = (*first).min(usize::from(n_returned[page * n_bounds + rp]));
                 if *first < steps {
-                    documents_by_hm[*first][usize::from(has_replica[page])] += 1;
+                    documents_by_hm[*first][usize::from(replica_flags[page])] += 1;
                 }
             }
             // Sums along C within a row, in addition to the sums along D in `pairs_by_hm`, are
@@ -146,12 +146,12 @@ impl Curves {
 
     /// Returns the steps (D, C) of the best break-even point: with C = 1 for RP alone, or with any
     /// C.
-    pub(super) fn best(&self, of: fn(&CurvePoint) -> Quality, alone: bool) -> (usize, usize) {
+    pub(super) fn best(&self, quality_of: fn(&CurvePoint) -> Quality, is_single: bool) -> (usize, usize) {
         let last = self.tolerances.len() - 1;
-        let all = (0..self.cells.len()).flat_map(|rp| (0..=last).map(move |hm| (rp, hm)));
-        let best = all.filter(|&(_, hm)| !alone || hm == last).max_by(|&(rp, hm), &(other_rp, other_hm)| {
-            let break_even = |rp: usize, hm: usize| of(&self.cells[rp][hm]).break_even();
-            break_even(rp, hm).total_cmp(&break_even(other_rp, other_hm))
+        let cells = (0..self.cells.len()).flat_map(|rp| (0..=last).map(move |hm| (rp, hm)));
+        let best = cells.filter(|&(_, hm)| !is_single || hm == last).max_by(|&(rp, hm), &(other_rp, other_hm)| {
+            let break_even_at = |rp: usize, hm: usize| quality_of(&self.cells[rp][hm]).break_even();
+            break_even_at(rp, hm).total_cmp(&break_even_at(other_rp, other_hm))
         });
         best.expect("at least one D is looked at")
     }
@@ -164,23 +164,23 @@ mod tests {
 
     #[test]
     fn every_cell_equals_what_its_tolerances_return() {
-        let near = |seed: u64, dim: u64| {
+        let near_value = |seed: u64, dim: u64| {
             400_000_000_000
                 + splitmix64(seed % 20 * 7 + dim) % 100_000_000_000
                 + splitmix64(seed * 3 + dim) % 40_000_000
         };
         let pages: Vec<Page> = (0..60)
             .map(|seed| Page {
-                point: (0..4).map(|dim| near(seed, dim)).collect(),
+                point: (0..4).map(|dim| near_value(seed, dim)).collect(),
                 name: (seed % 7 > 0).then_some((seed % 20) as u32),
             })
             .collect();
         let curves = Curves::new(&pages, 2);
         let true_pair = |x: usize, y: usize| pages[x].name.is_some() && pages[x].name == pages[y].name;
-        let all: Vec<(usize, usize)> = (0..60).flat_map(|x| (x + 1..60).map(move |y| (x, y))).collect();
+        let all_pairs: Vec<(usize, usize)> = (0..60).flat_map(|x| (x + 1..60).map(move |y| (x, y))).collect();
         let replicated: Vec<bool> =
-            (0..60).map(|x| all.iter().any(|&(a, b)| (a == x || b == x) && true_pair(a, b))).collect();
-        assert_eq!(curves.true_pairs as usize, all.iter().filter(|pair| true_pair(pair.0, pair.1)).count());
+            (0..60).map(|x| all_pairs.iter().any(|&(a, b)| (a == x || b == x) && true_pair(a, b))).collect();
+        assert_eq!(curves.true_pairs as usize, all_pairs.iter().filter(|pair| true_pair(pair.0, pair.1)).count());
         assert_eq!(curves.cells.len(), curves.tolerances.len());
         for (rp, row) in curves.cells.iter().enumerate() {
             for (hm, cell) in row.iter().enumerate() {
@@ -189,14 +189,14 @@ mod tests {
                     let (x, y) = (&pages[x].point, &pages[y].point);
                     distance(&x[..2], &y[..2]) < d && distance(&x[2..], &y[2..]) < c
                 };
-                let pairs: Vec<_> = all.iter().filter(|pair| collide(pair.0, pair.1)).collect();
+                let pairs: Vec<_> = all_pairs.iter().filter(|pair| collide(pair.0, pair.1)).collect();
                 let right = pairs.iter().filter(|pair| true_pair(pair.0, pair.1)).count() as u64;
                 assert_eq!(cell.pairs, Quality::of(right, pairs.len() as u64, curves.true_pairs));
-                let returned: Vec<usize> =
+                let returned_docs: Vec<usize> =
                     (0..60).filter(|&x| pairs.iter().any(|pair| pair.0 == x || pair.1 == x)).collect();
-                let right = returned.iter().filter(|&&x| replicated[x]).count() as u64;
+                let right = returned_docs.iter().filter(|&&x| replicated[x]).count() as u64;
                 let actual = replicated.iter().filter(|has| **has).count() as u64;
-                assert_eq!(cell.documents, Quality::of(right, returned.len() as u64, actual));
+                assert_eq!(cell.documents, Quality::of(right, returned_docs.len() as u64, actual));
             }
         }
     }

@@ -32,11 +32,12 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let (pages, dims) = pages(&run, &names(options, &run)?)?;
     let curves = Curves::new(&pages, dims);
 
-    let alone = curves.best(|cell| cell.pairs, true);
-    let both = curves.best(|cell| cell.pairs, false);
-    let at = |(d, c): (usize, usize)| &curves.cells[d][c];
-    let drawn = [both.0.saturating_sub(GRID_STEPS), both.0, (both.0 + GRID_STEPS).min(curves.cells.len() - 1)];
-    draw_curves(options, &curves, drawn)?;
+    let best_single = curves.best(|cell| cell.pairs, true);
+    let combined = curves.best(|cell| cell.pairs, false);
+    let cell_at = |(d, c): (usize, usize)| &curves.cells[d][c];
+    let drawn_rows =
+        [combined.0.saturating_sub(GRID_STEPS), combined.0, (combined.0 + GRID_STEPS).min(curves.cells.len() - 1)];
+    draw_curves(options, &curves, drawn_rows)?;
 
     let tolerance = |step: usize| curves.tolerances[step];
     let mut rows = vec![
@@ -44,27 +45,42 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
         figure("K", dims as f64, "components"),
         figure("true pairs", curves.true_pairs as f64, "pairs"),
     ];
-    let break_even = |step| at(step).pairs.break_even();
-    rows.push(row_against_published("RP alone: break-even of pairs", break_even(alone), PUBLISHED.0, ""));
-    rows.push(figure("RP alone: D", tolerance(alone.0), ""));
+    let break_even_of = |step| cell_at(step).pairs.break_even();
+    rows.push(row_against_published("RP alone: break-even of pairs", break_even_of(best_single), PUBLISHED.0, ""));
+    rows.push(figure("RP alone: D", tolerance(best_single.0), ""));
     rows.push(row_against_published(
         "RP + HM: break-even of pairs, at the best (C, D)",
-        break_even(both),
+        break_even_of(combined),
         PUBLISHED.1,
         "",
     ));
-    rows.push(figure("RP + HM: D", tolerance(both.0), ""));
-    rows.push(figure("RP + HM: C", tolerance(both.1), ""));
-    let gain = break_even(both) - break_even(alone);
+    rows.push(figure("RP + HM: D", tolerance(combined.0), ""));
+    rows.push(figure("RP + HM: C", tolerance(combined.1), ""));
+    let gain = break_even_of(combined) - break_even_of(best_single);
     rows.push(
         row_against_published("what HM adds to pairs", gain, PUBLISHED.1 - PUBLISHED.0, "")
             .at_least(PUBLISHED.1 - PUBLISHED.0),
     );
-    let alone = at(curves.best(|cell| cell.documents, true)).documents.break_even();
-    let both = at(curves.best(|cell| cell.documents, false)).documents.break_even();
-    rows.push(row_against_published("RP alone: break-even of documents, as the paper counts", alone, PUBLISHED.0, ""));
-    rows.push(row_against_published("RP + HM: break-even of documents, as the paper counts", both, PUBLISHED.1, ""));
-    rows.push(row_against_published("what HM adds to documents", both - alone, PUBLISHED.1 - PUBLISHED.0, ""));
+    let best_single = cell_at(curves.best(|cell| cell.documents, true)).documents.break_even();
+    let combined = cell_at(curves.best(|cell| cell.documents, false)).documents.break_even();
+    rows.push(row_against_published(
+        "RP alone: break-even of documents, as the paper counts",
+        best_single,
+        PUBLISHED.0,
+        "",
+    ));
+    rows.push(row_against_published(
+        "RP + HM: break-even of documents, as the paper counts",
+        combined,
+        PUBLISHED.1,
+        "",
+    ));
+    rows.push(row_against_published(
+        "what HM adds to documents",
+        combined - best_single,
+        PUBLISHED.1 - PUBLISHED.0,
+        "",
+    ));
     Ok(rows)
 }
 
@@ -78,8 +94,8 @@ fn names(options: &Options, run: &MeasuredRun) -> Result<HashMap<DocId, Option<u
             compared::truth(&file, &text)?
         }
         None => {
-            let made_up = run.manifest.job["input"]["urls"][0].as_str().filter(|url| url.starts_with("synth://"));
-            let url = made_up.ok_or_else(|| {
+            let synth_url = run.manifest.job["input"]["urls"][0].as_str().filter(|url| url.starts_with("synth://"));
+            let url = synth_url.ok_or_else(|| {
                 Error::Usage("ddgmp03-figure1 --input RUN needs the truth about its crawl; add --truth FILE".into())
             })?;
             compared::planted(url)?
@@ -110,17 +126,17 @@ fn pages(run: &MeasuredRun, names: &HashMap<DocId, Option<u32>>) -> Result<(Vec<
         .flat_map(|name| (0..dims).map(move |dim| format!("{name}_{dim}")))
         .map(|name| table.f64(&name))
         .collect::<Result<_>>()?;
-    let known = table.u64("doc_id")?.iter().enumerate().filter_map(|(row, doc_id)| {
+    let rows_with_names = table.u64("doc_id")?.iter().enumerate().filter_map(|(row, doc_id)| {
         let point = columns.iter().map(|column| parts(column[row])).collect();
         Some(Page { point, name: *names.get(doc_id)? })
     });
-    Ok((known.collect(), dims))
+    Ok((rows_with_names.collect(), dims))
 }
 
-fn draw_curves(options: &Options, curves: &Curves, drawn: [usize; 3]) -> Result<()> {
+fn draw_curves(options: &Options, curves: &Curves, drawn_rows: [usize; 3]) -> Result<()> {
     let last = curves.tolerances.len() - 1;
     let point = |cell: &CurvePoint| (cell.pairs.recall, cell.pairs.precision);
-    let mut series: Vec<(String, Vec<(f64, f64)>)> = drawn
+    let mut series: Vec<(String, Vec<(f64, f64)>)> = drawn_rows
         .iter()
         .map(|&d| (format!("D = {:.1e}", curves.tolerances[d]), curves.cells[d].iter().map(point).collect()))
         .collect();
@@ -130,9 +146,9 @@ fn draw_curves(options: &Options, curves: &Curves, drawn: [usize; 3]) -> Result<
     let mut tsv = String::from("D\tC\tprecision\trecall\tdocument_precision\tdocument_recall\n");
     for (d, row) in curves.cells.iter().enumerate() {
         for (c, CurvePoint { pairs, documents }) in row.iter().enumerate() {
-            let of = |quality: &Quality| format!("{:.6}\t{:.6}", quality.precision, quality.recall);
+            let to_tsv = |quality: &Quality| format!("{:.6}\t{:.6}", quality.precision, quality.recall);
             let (d, c) = (curves.tolerances[d], curves.tolerances[c]);
-            let _ = writeln!(tsv, "{d:.3e}\t{c:.3e}\t{}\t{}", of(pairs), of(documents));
+            let _ = writeln!(tsv, "{d:.3e}\t{c:.3e}\t{}\t{}", to_tsv(pairs), to_tsv(documents));
         }
     }
     put(options, "ddgmp03-figure1", svg, tsv)

@@ -36,8 +36,8 @@ pub(super) fn shingles(text: &str) -> Vec<u64> {
 
 /// Returns |A ∩ B| / |A ∪ B| for two ascending sets without duplicates.
 pub(super) fn resemblance(a: &[u64], b: &[u64]) -> Ratio {
-    let (shared, all) = in_common(a, b);
-    Ratio { part: shared as u64, whole: all as u64 }
+    let (n_shared, n_all) = in_common(a, b);
+    Ratio { part: n_shared as u64, whole: n_all as u64 }
 }
 
 /// Predicted pairs among true pairs, by band of resemblance.
@@ -49,23 +49,23 @@ pub(super) struct PairsByBand {
 }
 
 impl PairsByBand {
-    /// Counts a true pair. `predicted` is true if the run found it.
-    pub(super) fn add(&mut self, resemblance: Ratio, predicted: bool) {
+    /// Counts a true pair. `is_predicted` is true if the run found it.
+    pub(super) fn add(&mut self, resemblance: Ratio, is_predicted: bool) {
         let band = BANDS.iter().position(|band| 100 * resemblance.part >= band.0 * resemblance.whole);
         let counts = match resemblance.whole {
             0 => &mut self.wordless,
             _ => &mut self.bands[band.expect("the last band begins at 0")],
         };
         counts.whole += 1;
-        counts.part += u64::from(predicted);
+        counts.part += u64::from(is_predicted);
     }
 
     /// Returns for each band the number of its true pairs, and their recall.
     pub(super) fn rows(&self) -> Vec<FigureRow> {
         let mut rows = Vec::new();
         let wordless = [(self.wordless, "without words", None)];
-        let named = self.bands.iter().zip(BANDS).map(|(counts, (_, name, reach))| (*counts, name, reach));
-        for (counts, name, reach) in named.chain(wordless) {
+        let named_bands = self.bands.iter().zip(BANDS).map(|(counts, (_, name, reach))| (*counts, name, reach));
+        for (counts, name, reach) in named_bands.chain(wordless) {
             rows.push(FigureRow::new(&format!("true pairs, resemblance {name}"), Some(counts.whole as f64), "pairs"));
             let recall = FigureRow::new(&format!("recall, resemblance {name}"), counts.value(), "share");
             rows.push(reach.map_or(recall.clone(), |reach| recall.at_least(reach)));
@@ -84,12 +84,12 @@ mod tests {
 
     #[test]
     fn a_changed_word_costs_the_eight_shingles_it_is_in() {
-        let words = |changed: usize| -> String {
-            (0..40).map(|n| if n == changed { "x ".to_owned() } else { format!("{n}\n") }).collect()
+        let words = |changed_word: usize| -> String {
+            (0..40).map(|n| if n == changed_word { "x ".to_owned() } else { format!("{n}\n") }).collect()
         };
-        let (before, after) = (shingles(&words(99)), shingles(&words(20)));
-        assert_eq!(before.len(), 33);
-        assert_eq!(resemblance(&before, &after), Ratio { part: 25, whole: 41 });
+        let (shingles_before, shingles_after) = (shingles(&words(99)), shingles(&words(20)));
+        assert_eq!(shingles_before.len(), 33);
+        assert_eq!(resemblance(&shingles_before, &shingles_after), Ratio { part: 25, whole: 41 });
     }
 
     #[test]
@@ -101,8 +101,8 @@ mod tests {
     #[test]
     fn bands_begin_at_their_stated_bounds() {
         let mut bands = PairsByBand::default();
-        for (part, whole) in [(9, 10), (89, 100), (7, 10), (69, 100), (4, 10), (39, 100), (0, 1), (0, 0)] {
-            bands.add(Ratio { part, whole }, true);
+        for (part, total) in [(9, 10), (89, 100), (7, 10), (69, 100), (4, 10), (39, 100), (0, 1), (0, 0)] {
+            bands.add(Ratio { part, whole: total }, true);
         }
         let pairs: Vec<f64> = bands.rows().iter().filter_map(|row| row.ours.filter(|_| row.unit == "pairs")).collect();
         assert_eq!(pairs, [1.0, 2.0, 2.0, 2.0, 1.0]);

@@ -17,25 +17,25 @@ pub(super) fn read_targets(text: &str) -> HashSet<&str> {
 }
 
 /// Returns the rows without the pages of the held-out targets.
-pub(super) fn tuning(rows: &ResultRows, held_out: &HashSet<&str>) -> ResultRows {
-    without(rows, |row| held_out.contains(row.target.as_str()))
+pub(super) fn tuning(rows: &ResultRows, targets: &HashSet<&str>) -> ResultRows {
+    rows_without(rows, |row| targets.contains(row.target.as_str()))
 }
 
 /// Returns the rows without the pages of all other targets. Pages without a target remain.
-pub(super) fn held_out(rows: &ResultRows, held_out: &HashSet<&str>) -> ResultRows {
-    without(rows, |row| row.is_of_target() && !held_out.contains(row.target.as_str()))
+pub(super) fn held_out(rows: &ResultRows, targets: &HashSet<&str>) -> ResultRows {
+    rows_without(rows, |row| row.is_of_target() && !targets.contains(row.target.as_str()))
 }
 
-fn without(rows: &ResultRows, left_out: impl Fn(&TruthRow) -> bool) -> ResultRows {
-    let (gone, truth): (Vec<TruthRow>, Vec<TruthRow>) = rows.truth.iter().cloned().partition(left_out);
-    let urls: HashSet<&str> = gone.iter().map(|row| row.url.as_str()).collect();
-    let (gone, pages): (Vec<TruthPageRow>, Vec<TruthPageRow>) =
+fn rows_without(rows: &ResultRows, is_left_out: impl Fn(&TruthRow) -> bool) -> ResultRows {
+    let (removed_rows, truth): (Vec<TruthRow>, Vec<TruthRow>) = rows.truth.iter().cloned().partition(is_left_out);
+    let urls: HashSet<&str> = removed_rows.iter().map(|row| row.url.as_str()).collect();
+    let (removed_pages, pages): (Vec<TruthPageRow>, Vec<TruthPageRow>) =
         rows.pages.iter().cloned().partition(|page| urls.contains(page.url.as_str()));
-    let gone: HashSet<DocId> = gone.iter().map(|page| page.doc_id).collect();
+    let removed_ids: HashSet<DocId> = removed_pages.iter().map(|page| page.doc_id).collect();
     let mut rows = ResultRows { pages, truth, ..rows.clone() };
-    rows.clusters.retain(|row| !gone.contains(&row.doc_id));
-    rows.members.retain(|row| !gone.contains(&row.doc_id));
-    rows.links.retain(|row| !gone.contains(&row.src) && !gone.contains(&row.dst));
+    rows.clusters.retain(|row| !removed_ids.contains(&row.doc_id));
+    rows.members.retain(|row| !removed_ids.contains(&row.doc_id));
+    rows.links.retain(|row| !removed_ids.contains(&row.src) && !removed_ids.contains(&row.dst));
     rows
 }
 
@@ -46,8 +46,8 @@ mod tests {
 
     #[test]
     fn each_side_is_as_if_the_other_had_not_been_crawled() {
-        let row = |(at, (target, variant)): (usize, (&str, &str))| TruthRow {
-            url: format!("http://h/{at}"),
+        let row = |(number, (target, variant)): (usize, (&str, &str))| TruthRow {
+            url: format!("http://h/{number}"),
             target: target.into(),
             version: String::new(),
             page: "p".into(),
@@ -66,14 +66,14 @@ mod tests {
             links: (0..5).map(|doc_id| LinkRow { src: doc_id, dst: doc_id }).collect(),
             truth,
         };
-        let held = read_targets("# why\n\nb # this one\n");
+        let held_targets = read_targets("# why\n\nb # this one\n");
         let left = |rows: ResultRows| {
             assert!(rows.clusters.iter().map(|row| row.doc_id).eq(rows.pages.iter().map(|row| row.doc_id)));
             let len = rows.pages.len();
             assert_eq!((rows.members.len(), rows.links.len(), rows.truth.len()), (len, len, len));
             rows.pages.iter().map(|page| page.doc_id).collect::<Vec<_>>()
         };
-        assert_eq!(left(tuning(&rows, &held)), [0, 1, 4]);
-        assert_eq!(left(held_out(&rows, &held)), [2, 3, 4]);
+        assert_eq!(left(tuning(&rows, &held_targets)), [0, 1, 4]);
+        assert_eq!(left(held_out(&rows, &held_targets)), [2, 3, 4]);
     }
 }

@@ -58,9 +58,9 @@ pub(super) fn run(args: Args) -> Result<()> {
     let run = FinishedRun::open(&args.run)?;
     let truth = compared::truth(&truth_file, &text)?;
     let pages = PageTable::from_run(&run)?;
-    let all = compared::rows(&run, &pages, truth)?;
-    let comparison = TruthComparison::new(&all.pages, &all.clusters, &all.truth);
-    let report = comparison.report(&all.members, &all.links);
+    let result_rows = compared::rows(&run, &pages, truth)?;
+    let comparison = TruthComparison::new(&result_rows.pages, &result_rows.clusters, &result_rows.truth);
+    let report = comparison.report(&result_rows.members, &result_rows.links);
     let mut rows = report.rows();
     if args.bands {
         rows.extend(recall_by_resemblance(&run, &pages, &comparison)?.rows());
@@ -69,29 +69,33 @@ pub(super) fn run(args: Args) -> Result<()> {
         let (file, text) = read(path)?;
         let id = |url: &String| Ok(doc_id(compared::canonical(&file, url)?.as_str()));
         let tagged = |row: &TaggedPair| Ok((id(&row.urls[0])?, id(&row.urls[1])?, row.tag));
-        let mut judged = read_tags(&file, &text)?;
+        let mut tagged_rows = read_tags(&file, &text)?;
         // A page to keep is a decision about one page, not a judgement about a pair.
-        judged.retain(|row| row.tag != PairTag::Keep);
-        let tagged = judged.iter().map(tagged).collect::<Result<Vec<_>>>()?;
+        tagged_rows.retain(|row| row.tag != PairTag::Keep);
+        let tagged = tagged_rows.iter().map(tagged).collect::<Result<Vec<_>>>()?;
         rows.extend(by_tags(&comparison, &tagged, &report.pairs));
     }
     if let Some(path) = &args.held_out {
         let (file, text) = read(path)?;
         let targets = read_targets(&text);
-        let known: HashSet<&str> = all.truth.iter().map(|row| row.target.as_str()).collect();
-        if let Some(unknown) = targets.iter().find(|target| !known.contains(*target)) {
+        let known_targets: HashSet<&str> = result_rows.truth.iter().map(|row| row.target.as_str()).collect();
+        if let Some(unknown_target) = targets.iter().find(|target| !known_targets.contains(*target)) {
             return Err(Error::input(
                 file,
-                format!("{unknown} is not a target of {truth_file}; name targets of that file"),
+                format!("{unknown_target} is not a target of {truth_file}; name targets of that file"),
             ));
         }
-        for (of, side) in [("tuning", tuning(&all, &targets)), ("held out", held_out(&all, &targets))] {
+        for (side_name, side) in
+            [("tuning", tuning(&result_rows, &targets)), ("held out", held_out(&result_rows, &targets))]
+        {
             let report = evaluate(&side.pages, &side.clusters, &side.members, &side.links, &side.truth);
-            rows.extend(report.rows().into_iter().map(|row| FigureRow { what: format!("{of}: {}", row.what), ..row }));
+            rows.extend(
+                report.rows().into_iter().map(|row| FigureRow { what: format!("{side_name}: {}", row.what), ..row }),
+            );
         }
     }
     if let (Some(pairs), Some(path)) = (args.sample, &args.output) {
-        let draw = if args.by_distance { by_distance(&run, pairs)? } else { draw(&comparison, pairs.div_ceil(3)) };
+        let draw = if args.by_distance { draw_by_distance(&run, pairs)? } else { draw(&comparison, pairs.div_ceil(3)) };
         write_sample(&run, &pages, draw, path)?;
     }
     if args.json {
@@ -128,10 +132,10 @@ fn recall_by_resemblance(
             Ok(())
         })?;
         for group in &groups {
-            for (at, x) in group.iter().enumerate() {
-                for y in &group[at + 1..] {
-                    let together = comparison.are_together(*x, *y) == Some(true);
-                    bands.add(resemblance(&shingles_of[x], &shingles_of[y]), together);
+            for (number, x) in group.iter().enumerate() {
+                for y in &group[number + 1..] {
+                    let is_together = comparison.are_together(*x, *y) == Some(true);
+                    bands.add(resemblance(&shingles_of[x], &shingles_of[y]), is_together);
                 }
             }
         }
@@ -140,7 +144,7 @@ fn recall_by_resemblance(
 }
 
 /// Draws pairs of the measure `hamming`, the same number at each distance.
-fn by_distance(run: &FinishedRun, pairs: usize) -> Result<Draw> {
+fn draw_by_distance(run: &FinishedRun, pairs: usize) -> Result<Draw> {
     let table = run.table("pairs")?;
     let (a, b, measures, values) = (table.u64("a")?, table.u64("b")?, table.text("measure")?, table.u32("value")?);
     let rows = || (0..measures.len()).filter(|&row| &measures[row] == "hamming");
@@ -163,21 +167,21 @@ fn write_sample(run: &FinishedRun, pages: &PageTable, draw: Draw, path: &Path) -
             path.display()
         )));
     }
-    if let Some(there) = [tags.as_path(), path].into_iter().find(|path| path.exists()) {
-        let there = there.display();
+    if let Some(existing_path) = [tags.as_path(), path].into_iter().find(|path| path.exists()) {
+        let path_shown = existing_path.display();
         return Err(Error::Usage(format!(
-            "{there} exists already and may contain a person's work; choose another --output"
+            "{path_shown} exists already and may contain a person's work; choose another --output"
         )));
     }
-    let (drawn, doc_ids, urls) = (draw.pairs(), pages.doc_ids()?, pages.urls()?);
+    let (pairs_drawn, doc_ids, urls) = (draw.pairs(), pages.doc_ids()?, pages.urls()?);
     let row = |page: &DocId| doc_ids.binary_search(page).expect("pages of pairs are pages of the run");
-    let rows: Vec<usize> = drawn.iter().flat_map(|(_, a, b)| [row(a), row(b)]).collect();
+    let rows: Vec<usize> = pairs_drawn.iter().flat_map(|(_, a, b)| [row(a), row(b)]).collect();
     let mut texts: HashMap<usize, String> = HashMap::new();
     pages.read(&rows, &run.job()?.input, &mut |row, _, text| {
         texts.insert(row, text.to_owned());
         Ok(())
     })?;
-    let judged = |(stratum, a, b): &(Stratum, DocId, DocId)| {
+    let sampled_pair = |(stratum, a, b): &(Stratum, DocId, DocId)| {
         let rows = [row(a), row(b)];
         SampledPair {
             stratum: *stratum,
@@ -185,8 +189,8 @@ fn write_sample(run: &FinishedRun, pages: &PageTable, draw: Draw, path: &Path) -
             texts: rows.map(|row| texts[&row].clone()),
         }
     };
-    let judged: Vec<SampledPair> = drawn.iter().map(judged).collect();
-    for (path, text) in [(path, sheet(&judged)), (&tags, tags_file(&judged))] {
+    let sampled: Vec<SampledPair> = pairs_drawn.iter().map(sampled_pair).collect();
+    for (path, text) in [(path, sheet(&sampled)), (&tags, tags_file(&sampled))] {
         std::fs::write(path, text).map_err(|cause| Error::storage(path.display().to_string(), cause))?;
     }
     Ok(())

@@ -45,34 +45,34 @@ impl std::fmt::Display for Stratum {
 #[derive(Debug, Default)]
 pub(super) struct Draw {
     strata: BTreeMap<Stratum, BinaryHeap<(u64, DocId, DocId)>>,
-    of_each: usize,
+    per_stratum: usize,
 }
 
 impl Draw {
-    /// Makes a draw of at most `of_each` pairs from every stratum.
-    pub(super) fn new(of_each: usize) -> Draw {
-        Draw { strata: BTreeMap::new(), of_each }
+    /// Makes a draw of at most `per_stratum` pairs from every stratum.
+    pub(super) fn new(per_stratum: usize) -> Draw {
+        Draw { strata: BTreeMap::new(), per_stratum }
     }
 
     /// Adds a pair to the draw. Each pair must be added only once.
     pub(super) fn add(&mut self, stratum: Stratum, x: DocId, y: DocId) {
         let (a, b) = (x.min(y), x.max(y));
-        let drawn = self.strata.entry(stratum).or_default();
+        let heap = self.strata.entry(stratum).or_default();
         let hash = splitmix64(a ^ splitmix64(b));
-        if drawn.len() < self.of_each || drawn.peek().is_some_and(|last| hash < last.0) {
-            drawn.push((hash, a, b));
-            if drawn.len() > self.of_each {
-                drawn.pop();
+        if heap.len() < self.per_stratum || heap.peek().is_some_and(|last| hash < last.0) {
+            heap.push((hash, a, b));
+            if heap.len() > self.per_stratum {
+                heap.pop();
             }
         }
     }
 
     /// Returns the drawn pairs, by stratum.
     pub(super) fn pairs(self) -> Vec<(Stratum, DocId, DocId)> {
-        let of = |(stratum, drawn): (Stratum, BinaryHeap<_>)| {
-            drawn.into_sorted_vec().into_iter().map(move |(_, a, b)| (stratum, a, b))
+        let pairs_of_stratum = |(stratum, pairs): (Stratum, BinaryHeap<_>)| {
+            pairs.into_sorted_vec().into_iter().map(move |(_, a, b)| (stratum, a, b))
         };
-        self.strata.into_iter().flat_map(of).collect()
+        self.strata.into_iter().flat_map(pairs_of_stratum).collect()
     }
 }
 
@@ -81,13 +81,13 @@ impl Draw {
 ///
 /// # Cost
 /// One hash per pair, so trivial clusters of a hundred thousand pages take long.
-pub(super) fn draw(comparison: &TruthComparison<'_>, of_each: usize) -> Draw {
-    let mut draw = Draw::new(of_each);
+pub(super) fn draw(comparison: &TruthComparison<'_>, per_stratum: usize) -> Draw {
+    let mut draw = Draw::new(per_stratum);
     let mut rows: Vec<(Option<DocId>, Option<u32>, DocId)> = comparison.known_pages().collect();
     rows.sort_unstable();
     for cluster in rows.chunk_by(|x, y| x.0 == y.0).filter(|cluster| cluster[0].0.is_some()) {
-        for (at, x) in cluster.iter().enumerate() {
-            for y in &cluster[at + 1..] {
+        for (number, x) in cluster.iter().enumerate() {
+            for y in &cluster[number + 1..] {
                 if x.1.is_some() && x.1 == y.1 {
                     draw.add(Stratum::Found, x.2, y.2);
                 } else if comparison.are_undecided(x.2, y.2) == Some(false) {
@@ -99,8 +99,8 @@ pub(super) fn draw(comparison: &TruthComparison<'_>, of_each: usize) -> Draw {
     rows.retain(|row| row.1.is_some());
     rows.sort_unstable_by_key(|row| (row.1, row.0, row.2));
     for copies in rows.chunk_by(|x, y| x.1 == y.1) {
-        for (at, x) in copies.iter().enumerate() {
-            for y in copies[at + 1..].iter().filter(|y| x.0.is_none() || x.0 != y.0) {
+        for (number, x) in copies.iter().enumerate() {
+            for y in copies[number + 1..].iter().filter(|y| x.0.is_none() || x.0 != y.0) {
                 draw.add(Stratum::Missed, x.2, y.2);
             }
         }
@@ -138,7 +138,7 @@ pub(super) fn sheet(pairs: &[SampledPair]) -> String {
          .gone { background: #fdd } .come { background: #dfd } .skipped { color: #888; text-align: center }\n</style>\n",
     );
     for (number, SampledPair { stratum, urls, texts: [left, right] }) in pairs.iter().enumerate() {
-        let [a, b] = urls.each_ref().map(|url| escaped(url));
+        let [a, b] = urls.each_ref().map(|url| escape(url));
         let _ = writeln!(
             html,
             "<h2>{}: {stratum}</h2>\n<table>\n<tr><th><a href=\"{a}\">{a}</a><th><a href=\"{b}\">{b}</a>",
@@ -150,14 +150,14 @@ pub(super) fn sheet(pairs: &[SampledPair]) -> String {
                     writeln!(html, "<tr><td colspan=\"2\" class=\"skipped\">{lines} lines of both")
                 }
                 DiffPiece::Same(lines) => {
-                    let text = escaped(&lines.join("\n"));
+                    let text = escape(&lines.join("\n"));
                     writeln!(html, "<tr><td>{text}<td>{text}")
                 }
                 DiffPiece::Changed { left, right } => writeln!(
                     html,
                     "<tr><td class=\"gone\">{}<td class=\"come\">{}",
-                    escaped(&left.join("\n")),
-                    escaped(&right.join("\n"))
+                    escape(&left.join("\n")),
+                    escape(&right.join("\n"))
                 ),
             };
         }
@@ -166,7 +166,7 @@ pub(super) fn sheet(pairs: &[SampledPair]) -> String {
     html
 }
 
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -182,10 +182,15 @@ mod tests {
             pairs.for_each(|&(a, b)| draw.add(Stratum::Distance((a % 2) as u32), b, a));
             draw.pairs()
         };
-        let drawn = draw(&mut pairs.iter());
-        assert_eq!((drawn.len(), drawn[6].0, drawn[7].0), (14, Stratum::Distance(0), Stratum::Distance(1)));
-        assert!(drawn.iter().all(|&(stratum, a, b)| b == a + 100 && stratum == Stratum::Distance((a % 2) as u32)));
-        assert_eq!(drawn, draw(&mut pairs.iter().rev()));
+        let pairs_drawn = draw(&mut pairs.iter());
+        assert_eq!(
+            (pairs_drawn.len(), pairs_drawn[6].0, pairs_drawn[7].0),
+            (14, Stratum::Distance(0), Stratum::Distance(1))
+        );
+        assert!(
+            pairs_drawn.iter().all(|&(stratum, a, b)| b == a + 100 && stratum == Stratum::Distance((a % 2) as u32))
+        );
+        assert_eq!(pairs_drawn, draw(&mut pairs.iter().rev()));
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(super) fn by_tags(
     pairs: &KnownPairCounts,
 ) -> Vec<FigureRow> {
     let mut counts: BTreeMap<Stratum, BTreeMap<PairTag, u64>> = BTreeMap::new();
-    let (mut unknown_pages, mut apart, mut undecided) = (0, 0, 0);
+    let (mut unknown_pages, mut n_apart, mut undecided) = (0, 0, 0);
     for &(a, b, tag) in tagged {
         let stratum = match comparison.are_together(a, b).zip(comparison.are_copies(a, b)) {
             None => {
@@ -44,23 +44,23 @@ pub(super) fn by_tags(
             Some((true, false)) => Stratum::False,
             Some((false, true)) => Stratum::Missed,
             Some((false, false)) => {
-                apart += 1;
+                n_apart += 1;
                 continue;
             }
         };
         *counts.entry(stratum).or_default().entry(tag).or_default() += 1;
     }
-    let of = |stratum, tag| counts.get(&stratum).and_then(|tags| tags.get(&tag)).copied().unwrap_or(0);
+    let count_of = |stratum, tag| counts.get(&stratum).and_then(|tags| tags.get(&tag)).copied().unwrap_or(0);
     let share = |stratum| {
-        let part = of(stratum, PairTag::True);
-        Ratio { part, whole: part + of(stratum, PairTag::False) }
+        let part = count_of(stratum, PairTag::True);
+        Ratio { part, whole: part + count_of(stratum, PairTag::False) }
     };
     let mut rows = Vec::new();
     for stratum in [Stratum::Found, Stratum::False, Stratum::Missed] {
         for (tag, word) in [(PairTag::True, "true"), (PairTag::False, "false"), (PairTag::Unknown, "unknown")] {
             rows.push(FigureRow::new(
                 &format!("{stratum} pairs tagged {word}"),
-                Some(of(stratum, tag) as f64),
+                Some(count_of(stratum, tag) as f64),
                 "pairs",
             ));
         }
@@ -70,7 +70,7 @@ pub(super) fn by_tags(
             "share",
         ));
     }
-    rows.push(FigureRow::new("tagged pairs neither predicted nor true", Some(f64::from(apart)), "pairs"));
+    rows.push(FigureRow::new("tagged pairs neither predicted nor true", Some(f64::from(n_apart)), "pairs"));
     rows.push(FigureRow::new("tagged pairs that are accidental or open", Some(f64::from(undecided)), "pairs"));
     rows.push(FigureRow::new("tagged pairs with unknown pages", Some(f64::from(unknown_pages)), "pairs"));
 
@@ -79,12 +79,12 @@ pub(super) fn by_tags(
         0 => Some(0.0),
         _ => share(stratum).value().map(|share| share * size as f64),
     };
-    let (found, missed) = (pairs.hits, pairs.actual - pairs.hits);
-    let among_predicted = true_of(Stratum::Found, found)
-        .zip(true_of(Stratum::False, pairs.decided() - found))
+    let (n_hits, n_missed) = (pairs.hits, pairs.actual - pairs.hits);
+    let among_predicted = true_of(Stratum::Found, n_hits)
+        .zip(true_of(Stratum::False, pairs.decided() - n_hits))
         .map(|(found, false_by_truth)| found + false_by_truth);
     let precision = among_predicted.filter(|_| pairs.decided() > 0).map(|hits| hits / pairs.decided() as f64);
-    let recall = among_predicted.zip(true_of(Stratum::Missed, missed)).map(|(hits, missed)| hits / (hits + missed));
+    let recall = among_predicted.zip(true_of(Stratum::Missed, n_missed)).map(|(hits, missed)| hits / (hits + missed));
     rows.push(FigureRow::new("pair precision by tags", precision, "share"));
     rows.push(FigureRow::new("pair recall by tags", recall.filter(|recall| recall.is_finite()), "share"));
     rows
@@ -102,10 +102,10 @@ mod tests {
         let truth: Vec<TruthRow> = ["p", "p", "q", "p"]
             .into_iter()
             .enumerate()
-            .map(|(at, page)| TruthRow {
-                url: format!("http://h{at}/"),
+            .map(|(number, page)| TruthRow {
+                url: format!("http://h{number}/"),
                 target: "t".into(),
-                version: at.to_string(),
+                version: number.to_string(),
                 page: page.into(),
                 variant: "real".into(),
                 ..Default::default()
@@ -117,9 +117,9 @@ mod tests {
         let comparison = TruthComparison::new(&pages, &clusters, &truth);
         let pairs = comparison.report(&[], &[]).pairs;
         assert_eq!(pairs, KnownPairCounts { predicted: 3, actual: 3, hits: 1, ..Default::default() });
-        let drawn = draw(&comparison, 9).pairs();
-        let of = |stratum| drawn.iter().filter(|row| row.0 == stratum).count();
-        assert_eq!([Stratum::Found, Stratum::False, Stratum::Missed].map(of), [1, 2, 2]);
+        let pairs_drawn = draw(&comparison, 9).pairs();
+        let count_of = |stratum| pairs_drawn.iter().filter(|row| row.0 == stratum).count();
+        assert_eq!([Stratum::Found, Stratum::False, Stratum::Missed].map(count_of), [1, 2, 2]);
 
         let tagged = [
             (0, 1, PairTag::True),
@@ -129,11 +129,11 @@ mod tests {
             (9, 0, PairTag::True),
         ];
         let rows = by_tags(&comparison, &tagged, &pairs);
-        let ours = |what: &str| rows.iter().find(|row| row.what == what).unwrap().ours;
+        let value_of = |what: &str| rows.iter().find(|row| row.what == what).unwrap().ours;
         // The 1 found pair and half of the 2 false ones are true, of 3. Both missed pairs are true.
-        assert_eq!(ours("pair precision by tags"), Some(2.0 / 3.0));
-        assert_eq!(ours("pair recall by tags"), Some(2.0 / 4.0));
-        assert_eq!(ours("tagged pairs with unknown pages"), Some(1.0));
+        assert_eq!(value_of("pair precision by tags"), Some(2.0 / 3.0));
+        assert_eq!(value_of("pair recall by tags"), Some(2.0 / 4.0));
+        assert_eq!(value_of("tagged pairs with unknown pages"), Some(1.0));
         assert_eq!(by_tags(&comparison, &[], &pairs).last().unwrap().ours, None);
     }
 }

@@ -56,7 +56,7 @@ struct Planted {
     connected_members: u64,
     connected_unique: u64,
     /// Number of near-duplicates at 90, 70 and 50 %, each without the previous ones.
-    near: [u64; 3],
+    near_counts: [u64; 3],
 }
 
 impl Year {
@@ -69,7 +69,7 @@ impl Year {
         }
     }
 
-    fn planted(self) -> Planted {
+    fn figures(self) -> Planted {
         match self {
             Year::Y2003 => Planted {
                 clusters: 121_700,
@@ -79,7 +79,7 @@ impl Year {
                 disconnected_clusters: 282,
                 connected_members: 360,
                 connected_unique: 603,
-                near: [19_000, 53_000, 67_000],
+                near_counts: [19_000, 53_000, 67_000],
             },
             Year::Y2004 => Planted {
                 clusters: 131_034,
@@ -89,7 +89,7 @@ impl Year {
                 disconnected_clusters: 240,
                 connected_members: 400,
                 connected_unique: 689,
-                near: [14_000, 34_000, 55_000],
+                near_counts: [14_000, 34_000, 55_000],
             },
             Year::Y2005 => Planted {
                 clusters: 117_544,
@@ -99,7 +99,7 @@ impl Year {
                 disconnected_clusters: 184,
                 connected_members: 460,
                 connected_unique: 719,
-                near: [12_000, 62_000, 67_000],
+                near_counts: [12_000, 62_000, 67_000],
             },
         }
     }
@@ -152,7 +152,7 @@ impl SyntheticCollection {
             return Err(Error::Usage("--scale: a made-up collection needs at least 10000 documents".into()));
         }
         let mut starts = vec![0];
-        for size in sizes(&year.planted(), u64::from(documents)) {
+        for size in sizes(&year.figures(), u64::from(documents)) {
             starts.push(starts[starts.len() - 1] + size);
         }
         let slots = GroupAssignment::new(documents, key(seed, &[1]), [(1, 1000)].into_iter());
@@ -189,7 +189,7 @@ impl SyntheticCollection {
     /// Returns the number of the cluster of a document. It is equal exactly for documents with
     /// equal paragraphs.
     pub fn cluster(&self, document: Page) -> u32 {
-        self.first_of(self.slots.slot(document))
+        self.first_slot(self.slots.slot(document))
     }
 
     /// True if a crawl from the core reaches the document.
@@ -202,28 +202,28 @@ impl SyntheticCollection {
     }
 
     /// Returns the first slot of the cluster of a slot, or the slot itself for a unique document.
-    fn first_of(&self, slot: u32) -> u32 {
-        self.cluster_of(slot).map_or(slot, |cluster| cluster[0])
+    fn first_slot(&self, slot: u32) -> u32 {
+        self.cluster_bounds(slot).map_or(slot, |cluster| cluster[0])
     }
 
     /// Returns the first slot of the cluster of a slot, and that of the next cluster; `None` for a
     /// unique document.
-    fn cluster_of(&self, slot: u32) -> Option<&[u32]> {
+    fn cluster_bounds(&self, slot: u32) -> Option<&[u32]> {
         let next = self.starts.partition_point(|&start| start <= slot);
         self.starts.get(next - 1..=next)
     }
 
     fn is_connected(&self, slot: u32) -> bool {
-        let planted = self.year.planted();
+        let figures = self.year.figures();
         let lot = |of: u64, slot: u32| Stream::new(key(self.seed, &[of, u64::from(slot)])).below(1000);
-        let Some(&[first, end]) = self.cluster_of(slot) else { return lot(2, slot) < planted.connected_unique };
+        let Some(&[first, end]) = self.cluster_bounds(slot) else { return lot(2, slot) < figures.connected_unique };
         let size = end - first;
-        let whole = planted.connected_clusters + planted.disconnected_clusters;
-        let divided = (1000 - whole) * DIVISION_FREQUENCY[usize::from(size > 2)] / 1000;
-        if size <= LARGE_CLUSTER && lot(2, first) >= divided {
-            return lot(8, first) * whole < planted.connected_clusters * 1000;
+        let n_clusters = figures.connected_clusters + figures.disconnected_clusters;
+        let n_divided = (1000 - n_clusters) * DIVISION_FREQUENCY[usize::from(size > 2)] / 1000;
+        if size <= LARGE_CLUSTER && lot(2, first) >= n_divided {
+            return lot(8, first) * n_clusters < figures.connected_clusters * 1000;
         }
-        let members = if size > LARGE_CLUSTER { CONNECTED_OF_LARGE } else { planted.connected_members };
+        let members = if size > LARGE_CLUSTER { CONNECTED_OF_LARGE } else { figures.connected_members };
         match slot - first {
             0 => true,
             1 => false,
@@ -234,7 +234,7 @@ impl SyntheticCollection {
     /// Writes the marks of the shingle paragraphs of a document into `marks`, ascending.
     pub fn marks(&self, document: Page, marks: &mut Vec<FPrint>) {
         let slot = self.slots.slot(document);
-        let first = self.first_of(slot);
+        let first = self.first_slot(slot);
         self.paragraphs(first, marks);
         if slot >= self.first_unique() {
             self.edit(slot, marks);
@@ -259,14 +259,14 @@ impl SyntheticCollection {
     /// false matches.
     fn edit(&self, slot: u32, paragraphs: &mut Vec<FPrint>) {
         let mut numbers = Stream::new(key(self.seed, &[6, u64::from(slot)]));
-        let planted = self.year.planted();
-        let unique = 1_000_000 - planted.clusters - planted.duplicates;
+        let figures = self.year.figures();
+        let unique = 1_000_000 - figures.clusters - figures.duplicates;
         let lot = numbers.below(unique);
-        let level = (0..3).find(|&level| lot < planted.near[..=level].iter().sum());
+        let level = (0..3).find(|&level| lot < figures.near_counts[..=level].iter().sum());
         let Some(level) = level else {
             if numbers.below(2000) == 0 {
                 // The copied document is the one before it, so no two documents copy the same one.
-                self.paragraphs(self.first_of(slot - 1), paragraphs);
+                self.paragraphs(self.first_slot(slot - 1), paragraphs);
                 let half = paragraphs.len().div_ceil(2);
                 (half..paragraphs.len()).for_each(|at| paragraphs[at] = paragraphs[at - half]);
             }
@@ -282,8 +282,8 @@ impl SyntheticCollection {
         }
         let count = paragraphs.len();
         // The first paragraph may be boilerplate, so it is never replaced.
-        let other = [count / 10, count * 3 / 10, count / 2][level].max(1);
-        paragraphs[count - other..].iter_mut().for_each(|paragraph| *paragraph = numbers.draw());
+        let n_edits = [count / 10, count * 3 / 10, count / 2][level].max(1);
+        paragraphs[count - n_edits..].iter_mut().for_each(|paragraph| *paragraph = numbers.draw());
     }
 
     /// Writes the documents to which a document links into `links`, ascending, without repetitions
@@ -296,18 +296,20 @@ impl SyntheticCollection {
         links.clear();
         if self.disconnected[document] {
             // In pages, tendrils, islands.
-            let (of_in, of_tendrils) = (disconnected.len() as u32 * 2 / 5, disconnected.len() as u32 * 7 / 10);
-            if place < of_in {
+            let (in_end, tendrils_end) = (disconnected.len() as u32 * 2 / 5, disconnected.len() as u32 * 7 / 10);
+            if place < in_end {
                 let to_core = (0..2).map(|_| connected[numbers.below(u64::from(core)) as usize]);
                 links.extend(to_core);
-                links.extend((of_in + place..of_tendrils).step_by(of_in as usize).map(|at| disconnected[at as usize]));
+                links.extend(
+                    (in_end + place..tendrils_end).step_by(in_end as usize).map(|at| disconnected[at as usize]),
+                );
             }
-            let end = if place < of_in { of_in } else { of_tendrils };
-            if place < of_tendrils {
-                let later = (0..4).map(|_| place + numbers.below(u64::from(end - place)) as u32);
-                links.extend(later.map(|at| disconnected[at as usize]));
+            let end = if place < in_end { in_end } else { tendrils_end };
+            if place < tendrils_end {
+                let later_pages = (0..4).map(|_| place + numbers.below(u64::from(end - place)) as u32);
+                links.extend(later_pages.map(|at| disconnected[at as usize]));
             } else {
-                let first = of_tendrils + (place - of_tendrils) / ISLAND * ISLAND;
+                let first = tendrils_end + (place - tendrils_end) / ISLAND * ISLAND;
                 let size = ISLAND.min(disconnected.len() as u32 - first);
                 links.extend((0..6).map(|_| disconnected[(first + numbers.below(u64::from(size)) as u32) as usize]));
             }
@@ -328,16 +330,16 @@ impl SyntheticCollection {
 }
 
 /// Returns the number of documents of each cluster: giants, the power law, small ones.
-fn sizes(planted: &Planted, documents: u64) -> Vec<u32> {
-    let of = |share: u64, whole: u64| whole * share / 1_000_000;
-    let clusters = of(planted.clusters, documents);
-    let giants: Vec<u32> = planted.giants.iter().map(|&share| of(share, documents) as u32).collect();
+fn sizes(figures: &Planted, documents: u64) -> Vec<u32> {
+    let share_of = |share: u64, whole: u64| whole * share / 1_000_000;
+    let clusters = share_of(figures.clusters, documents);
+    let giants: Vec<u32> = figures.giants.iter().map(|&share| share_of(share, documents) as u32).collect();
     let mut small: Vec<u32> = Vec::new();
     for (size, share) in SMALL_CLUSTERS {
         small.resize((clusters * share / 1000) as usize, size);
     }
-    let of_others: u64 = giants.iter().chain(&small).map(|&size| u64::from(size)).sum();
-    let left = (of(planted.duplicates, documents) + clusters).saturating_sub(of_others);
+    let other_documents: u64 = giants.iter().chain(&small).map(|&size| u64::from(size)).sum();
+    let left = (share_of(figures.duplicates, documents) + clusters).saturating_sub(other_documents);
     let count = clusters.saturating_sub((giants.len() + small.len()) as u64);
     // Cluster j of the power law has 10.5 ((j + 1/2) / count)^-s documents. The exponent s is found
     // by bisection, so that these clusters have the remaining documents.
@@ -369,15 +371,19 @@ mod tests {
             [(Year::Y2003, 0.389, 0.1217), (Year::Y2004, 0.431, 0.131), (Year::Y2005, 0.358, 0.1175)]
         {
             for documents in [100_000u64, 1_000_000] {
-                let sizes = sizes(&year.planted(), documents);
-                let all: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
+                let sizes = sizes(&year.figures(), documents);
+                let n_documents: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
                 let count = sizes.len() as f64;
                 let n = documents as f64;
-                assert!(((all as f64 - count) / n - duplicates).abs() < 0.002, "{year:?} {}", (all as f64 - count) / n);
+                assert!(
+                    ((n_documents as f64 - count) / n - duplicates).abs() < 0.002,
+                    "{year:?} {}",
+                    (n_documents as f64 - count) / n
+                );
                 assert!((count / n - clusters).abs() < 0.0005);
-                let two = sizes.iter().filter(|&&size| size == 2).count() as f64 / count;
+                let pair_share = sizes.iter().filter(|&&size| size == 2).count() as f64 / count;
                 let ten = sizes.iter().filter(|&&size| size <= 10).count() as f64 / count;
-                assert!((two - 0.63).abs() < 0.002 && (ten - 0.957).abs() < 0.002, "{two} {ten}");
+                assert!((pair_share - 0.63).abs() < 0.002 && (ten - 0.957).abs() < 0.002, "{pair_share} {ten}");
             }
         }
     }
@@ -385,13 +391,13 @@ mod tests {
     #[test]
     fn equal_clusters_have_equal_paragraphs_and_no_others() {
         let collection = SyntheticCollection::new(Year::Y2005, 20_000, 3).unwrap();
-        let (mut by_marks, mut marks): (BTreeMap<Vec<FPrint>, u32>, _) = (BTreeMap::new(), Vec::new());
+        let (mut sizes_by_marks, mut marks): (BTreeMap<Vec<FPrint>, u32>, _) = (BTreeMap::new(), Vec::new());
         let mut clusters = BTreeMap::new();
         for document in Page::first(20_000) {
             collection.marks(document, &mut marks);
             assert!(marks.len() >= 3 && marks.is_sorted());
             let cluster = collection.cluster(document);
-            assert_eq!(*by_marks.entry(marks.clone()).or_insert(cluster), cluster);
+            assert_eq!(*sizes_by_marks.entry(marks.clone()).or_insert(cluster), cluster);
             assert_eq!(clusters.entry(cluster).or_insert_with(|| marks.clone()), &marks);
         }
     }
@@ -401,18 +407,21 @@ mod tests {
     fn a_crawl_from_the_core_reaches_the_connected_part_and_no_more() {
         for (year, connected) in YEARS.into_iter().zip([0.516, 0.568, 0.639]) {
             let collection = SyntheticCollection::new(year, 20_000, 3).unwrap();
-            let (mut all, mut links) = (Vec::new(), Vec::new());
+            let (mut all_links, mut links) = (Vec::new(), Vec::new());
             for document in Page::first(20_000) {
                 collection.links(document, &mut links);
-                all.extend(links.iter().map(|&link| [document, link]));
+                all_links.extend(links.iter().map(|&link| [document, link]));
             }
-            let (forwards, backwards) = (WebGraph::new(20_000, &all, false), WebGraph::new(20_000, &all, true));
+            let (forwards, backward) =
+                (WebGraph::new(20_000, &all_links, false), WebGraph::new(20_000, &all_links, true));
             let core = forwards.core();
-            let reached = forwards.reachable_from(core.iter().copied());
-            assert!(Page::first(20_000).all(|document| reached.contains(document) == collection.is_reached(document)));
-            let share = reached.count() as f64 / 2e4;
+            let reached_pages = forwards.reachable_from(core.iter().copied());
+            assert!(
+                Page::first(20_000).all(|document| reached_pages.contains(document) == collection.is_reached(document))
+            );
+            let share = reached_pages.count() as f64 / 2e4;
             assert!((share - connected).abs() < 0.015, "{year:?}: {share}");
-            let places = bow_tie(&all, &forwards, &backwards, &core);
+            let places = bow_tie(&all_links, &forwards, &backward, &core);
             for place in
                 [BowTiePlace::Core, BowTiePlace::In, BowTiePlace::Out, BowTiePlace::Tendril, BowTiePlace::Disconnected]
             {

@@ -25,10 +25,10 @@ pub fn unsorted(count: usize, seed: u64) -> Vec<u64> {
 /// Returns `count` sorted 64-bit fingerprints. A fifth is within 12 bits of one of a thousand
 /// centres, a fiftieth within 12 bits of 0 (empty pages), and the others are evenly distributed.
 pub fn clustered(count: usize, seed: u64) -> Vec<u64> {
-    let fingerprint = |at: usize| {
-        let value = random(seed, at as u64);
-        let centre = if at < count / 5 { splitmix64(value % 1000) } else { 0 };
-        if at < count / 5 + count / 50 { flipped(centre, (value >> 32) as u32 % 13, value) } else { value }
+    let fingerprint = |number: usize| {
+        let value = random(seed, number as u64);
+        let centre = if number < count / 5 { splitmix64(value % 1000) } else { 0 };
+        if number < count / 5 + count / 50 { with_flips(centre, (value >> 32) as u32 % 13, value) } else { value }
     };
     let mut fingerprints: Vec<u64> = (0..count).map(fingerprint).collect();
     fingerprints.sort_unstable();
@@ -36,22 +36,22 @@ pub fn clustered(count: usize, seed: u64) -> Vec<u64> {
 }
 
 /// Returns `count` queries. Every other query is an existing fingerprint; each has 0 to 6 flips.
-pub fn queries(existing: &[u64], count: usize, seed: u64) -> Vec<u64> {
-    let query = |at: u64| {
-        let value = random(!seed, at);
-        let known = at.is_multiple_of(2) && !existing.is_empty();
-        let base = if known { existing[value as usize % existing.len()] } else { splitmix64(value) };
-        flipped(base, at as u32 % 7, value)
+pub fn queries(fingerprints: &[u64], count: usize, seed: u64) -> Vec<u64> {
+    let query = |number: u64| {
+        let value = random(!seed, number);
+        let is_near = number.is_multiple_of(2) && !fingerprints.is_empty();
+        let base = if is_near { fingerprints[value as usize % fingerprints.len()] } else { splitmix64(value) };
+        with_flips(base, number as u32 % 7, value)
     };
     (0..count as u64).map(query).collect()
 }
 
-fn random(seed: u64, at: u64) -> u64 {
-    splitmix64(splitmix64(seed).wrapping_add(at))
+fn random(seed: u64, number: u64) -> u64 {
+    splitmix64(splitmix64(seed).wrapping_add(number))
 }
 
 /// Flips up to `flips` bits. A bit that is drawn twice is flipped back.
-fn flipped(fingerprint: u64, flips: u32, seed: u64) -> u64 {
+fn with_flips(fingerprint: u64, flips: u32, seed: u64) -> u64 {
     (0..flips).fold(fingerprint, |flipped, flip| flipped ^ 1 << (random(seed, u64::from(flip)) % 64))
 }
 
@@ -61,8 +61,8 @@ mod tests {
 
     #[test]
     fn samples_are_sorted_and_have_the_requested_width() {
-        let even = even(10_000, 54, 1);
-        assert!(even.is_sorted() && even[9_999] >> 53 == 1);
+        let sample = even(10_000, 54, 1);
+        assert!(sample.is_sorted() && sample[9_999] >> 53 == 1);
         let clustered = clustered(10_000, 1);
         let near_zero = clustered.iter().filter(|fingerprint| fingerprint.count_ones() <= 12).count();
         assert!(clustered.is_sorted() && (200..250).contains(&near_zero), "{near_zero}");
@@ -70,10 +70,10 @@ mod tests {
 
     #[test]
     fn every_other_query_is_near_an_existing_fingerprint() {
-        let existing = even(1000, 64, 1);
-        for (at, query) in queries(&existing, 100, 2).into_iter().enumerate() {
-            let least = existing.iter().map(|fingerprint| (fingerprint ^ query).count_ones()).min().unwrap();
-            assert_eq!(least <= 6, at % 2 == 0, "{at}: {least}");
+        let fingerprints = even(1000, 64, 1);
+        for (number, query) in queries(&fingerprints, 100, 2).into_iter().enumerate() {
+            let distance = fingerprints.iter().map(|fingerprint| (fingerprint ^ query).count_ones()).min().unwrap();
+            assert_eq!(distance <= 6, number % 2 == 0, "{number}: {distance}");
         }
     }
 }

@@ -60,9 +60,9 @@ impl GroupAssignment {
 
     /// Returns the place of a slot.
     pub(super) fn place(&self, slot: u32) -> GroupSlot {
-        let at = self.starts.partition_point(|&start| start <= slot) - 1;
-        let class = self.sizes.len() - 1 - at;
-        let member = (slot - self.starts[at]) % self.sizes[class];
+        let group = self.starts.partition_point(|&start| start <= slot) - 1;
+        let class = self.sizes.len() - 1 - group;
+        let member = (slot - self.starts[group]) % self.sizes[class];
         GroupSlot { class, first: slot - member, member }
     }
 
@@ -94,8 +94,8 @@ impl Shuffle {
     }
 
     /// Returns a pseudorandom number below `bound` for a row or column.
-    fn round(&self, from: u32, round: u64, bound: u32) -> u32 {
-        let random = splitmix64(self.key ^ (u64::from(from) << 2) ^ round) >> 32;
+    fn round(&self, source: u32, round: u64, bound: u32) -> u32 {
+        let random = splitmix64(self.key ^ (u64::from(source) << 2) ^ round) >> 32;
         ((random * u64::from(bound)) >> 32) as u32
     }
 

@@ -49,7 +49,7 @@ const CLASSES: [Collections; 8] = [
 ];
 
 /// The five widely replicated collections of \[CSG00\] Table 2.
-const POPULAR: [Collections; 5] = [
+const POPULAR_COLLECTIONS: [Collections; 5] = [
     collections(360, 1052, 0),
     collections(143, 1359, 0),
     collections(125, 115, 0),
@@ -89,10 +89,10 @@ impl LinkGraph {
     /// Plans the graph. Different seeds yield different graphs.
     pub fn new(pages: u32, seed: u64) -> LinkGraph {
         // The five collections replace the last slots, which are those of single pages.
-        let five: u32 = POPULAR.iter().map(|class| class.cardinality * class.size).sum();
+        let five: u32 = POPULAR_COLLECTIONS.iter().map(|class| class.cardinality * class.size).sum();
         let mut popular = vec![if pages < MIN_LARGE_PAGES { pages } else { pages - five }];
         if pages >= MIN_LARGE_PAGES {
-            for class in POPULAR {
+            for class in POPULAR_COLLECTIONS {
                 popular.push(popular[popular.len() - 1] + class.cardinality * class.size);
             }
         }
@@ -142,14 +142,14 @@ impl LinkGraph {
         links.clear();
         let size = u64::from(spot.size);
         let children = (4 * page + 1..=4 * page + 4).filter(|&child| child < size);
-        let near = [0, page.saturating_sub(1), page.saturating_sub(1) / 4];
-        let between = (0..9u64.min(size * 3 / 4)).map(|_| numbers.below(size));
-        links.extend(children.chain(near).chain(between).map(|page| self.groups.doc(base + page as u32)));
+        let near_pages = [0, page.saturating_sub(1), page.saturating_sub(1) / 4];
+        let earlier_pages = (0..9u64.min(size * 3 / 4)).map(|_| numbers.below(size));
+        links.extend(children.chain(near_pages).chain(earlier_pages).map(|page| self.groups.doc(base + page as u32)));
         // The slot decides, so copies of a page differ in their links to other hosts.
         if splitmix64(u64::from(slot)).is_multiple_of(8) {
-            let elsewhere = Page(splitmix64(self.seed ^ u64::from(slot) << 20) as u32 % self.pages());
-            if self.host(elsewhere) != HostId(base) {
-                links.push(elsewhere);
+            let distant_page = Page(splitmix64(self.seed ^ u64::from(slot) << 20) as u32 % self.pages());
+            if self.host(distant_page) != HostId(base) {
+                links.push(distant_page);
             }
         }
         links.sort_unstable();
@@ -159,9 +159,9 @@ impl LinkGraph {
 
     fn spot(&self, slot: u32) -> Spot {
         if slot >= self.popular[0] {
-            let at = self.popular.partition_point(|&start| start <= slot) - 1;
-            let Collections { cardinality, size, .. } = POPULAR[at];
-            let first = self.popular[at];
+            let group = self.popular.partition_point(|&start| start <= slot) - 1;
+            let Collections { cardinality, size, .. } = POPULAR_COLLECTIONS[group];
+            let first = self.popular[group];
             return Spot { first, cardinality, size, copy: (slot - first) / size, page: (slot - first) % size };
         }
         let place = self.groups.place(slot);
@@ -204,7 +204,7 @@ mod tests {
         Page::first(50_000).for_each(|doc| copies.entry(graph.trivial_cluster(doc)).or_default().push(doc));
         let mut links = Vec::new();
         for docs in copies.values() {
-            let mut within: Vec<Vec<u32>> = Vec::new();
+            let mut page_links: Vec<Vec<u32>> = Vec::new();
             for &doc in docs {
                 assert_eq!(graph.cardinality(doc) as usize, docs.len());
                 graph.links(doc, &mut links);
@@ -215,9 +215,9 @@ mod tests {
                     .map(|&link| graph.trivial_cluster(link))
                     .collect();
                 clusters.sort_unstable();
-                within.push(clusters);
+                page_links.push(clusters);
             }
-            assert!(within.windows(2).all(|copies| copies[0] == copies[1]));
+            assert!(page_links.windows(2).all(|copies| copies[0] == copies[1]));
             let mut hosts: Vec<HostId> = docs.iter().map(|&doc| graph.host(doc)).collect();
             hosts.sort_unstable();
             hosts.dedup();

@@ -21,9 +21,9 @@ pub fn rows(docs: u32, mut row: impl FnMut(u32, Page)) {
     let ranks = f64::from(docs) * 0.8;
     let mut numbers = Stream::new(7);
     let (mut fprints, mut ends) = (Vec::<u32>::new(), vec![0u32]);
-    let mut of_doc = Vec::new();
+    let mut doc_rows = Vec::new();
     for doc in 0..docs {
-        of_doc.clear();
+        doc_rows.clear();
         let original = if doc > 0 && uniform(numbers.draw()) < 0.02 {
             (0..8).find_map(|_| {
                 let earlier = (numbers.draw() % u64::from(doc)) as usize;
@@ -34,13 +34,13 @@ pub fn rows(docs: u32, mut row: impl FnMut(u32, Page)) {
         };
         if let Some(earlier) = original {
             for &fprint in &fprints[ends[earlier] as usize..ends[earlier + 1] as usize] {
-                let kept = uniform(numbers.draw()) < 0.95;
-                of_doc.push(if kept { fprint } else { numbers.draw() as u32 });
+                let is_kept = uniform(numbers.draw()) < 0.95;
+                doc_rows.push(if is_kept { fprint } else { numbers.draw() as u32 });
             }
         } else {
             let length = (4 + (-8.0 * uniform(numbers.draw()).ln()) as usize).min(200);
             for _ in 0..length {
-                of_doc.push(if uniform(numbers.draw()) < 0.7 {
+                doc_rows.push(if uniform(numbers.draw()) < 0.7 {
                     numbers.draw() as u32
                 } else {
                     let u = uniform(numbers.draw());
@@ -48,10 +48,10 @@ pub fn rows(docs: u32, mut row: impl FnMut(u32, Page)) {
                 });
             }
         }
-        of_doc.sort_unstable();
-        of_doc.dedup();
-        of_doc.iter().for_each(|&fprint| row(fprint, Page(doc)));
-        fprints.extend_from_slice(&of_doc);
+        doc_rows.sort_unstable();
+        doc_rows.dedup();
+        doc_rows.iter().for_each(|&fprint| row(fprint, Page(doc)));
+        fprints.extend_from_slice(&doc_rows);
         ends.push(fprints.len() as u32);
     }
 }

@@ -71,14 +71,14 @@ mod tests {
     #[test]
     fn parts_make_the_pairs_of_the_whole_which_join_the_planted_clusters() {
         let table = PairTable::new(50_000, 2);
-        let (mut whole, mut parts) = (Vec::new(), Vec::new());
-        whole.extend(table.pairs(0..50_000));
+        let (mut complete, mut parts) = (Vec::new(), Vec::new());
+        complete.extend(table.pairs(0..50_000));
         (0..7).for_each(|part| parts.extend(table.pairs(table.part(part, 7))));
-        assert_eq!(whole, parts);
-        assert!((8.0..9.0).contains(&(whole.len() as f64 / 50_000.0)), "{} pairs", whole.len());
-        assert!(whole.iter().all(|pair| pair.a < pair.b && table.cluster(pair.a) == table.cluster(pair.b)));
-        whole.sort_unstable();
-        whole.dedup_by_key(|pair| (pair.a, pair.b));
-        assert_eq!(whole.len(), parts.len());
+        assert_eq!(complete, parts);
+        assert!((8.0..9.0).contains(&(complete.len() as f64 / 50_000.0)), "{} pairs", complete.len());
+        assert!(complete.iter().all(|pair| pair.a < pair.b && table.cluster(pair.a) == table.cluster(pair.b)));
+        complete.sort_unstable();
+        complete.dedup_by_key(|pair| (pair.a, pair.b));
+        assert_eq!(complete.len(), parts.len());
     }
 }

@@ -170,8 +170,8 @@ impl SyntheticTable {
         let classes = params.chunking.classes();
         let edited: u64 = classes.iter().filter(|class| class.variants > 1).map(|class| u64::from(class.share)).sum();
         let mean = params.chunking.rows_per_thousand();
-        let of_edited = 1000 * shortest_edited(params.chunking) - 500 + mean / 2;
-        let of_others = (mean * 1000 - edited * of_edited) / (1000 - edited);
+        let edited_length = 1000 * shortest_edited(params.chunking) - 500 + mean / 2;
+        let other_length = (mean * 1000 - edited * edited_length) / (1000 - edited);
         Ok(SyntheticTable {
             params,
             groups: GroupAssignment::new(
@@ -180,7 +180,7 @@ impl SyntheticTable {
                 classes.iter().map(|class| (class.copies * class.variants, class.share)),
             ),
             vocabulary: (u64::from(params.pages) * 4 / 5).max(1),
-            scale: scale(of_others - 500),
+            scale: scale(other_length - 500),
         })
     }
 
@@ -196,8 +196,8 @@ impl SyntheticTable {
 
     /// Returns the fingerprint of the whole page, which is equal for exact copies.
     pub fn exact(&self, doc: Page) -> FPrint {
-        let planted = self.planted(doc);
-        key(self.params.seed, &[2, u64::from(planted.cluster), u64::from(planted.variant)])
+        let replica = self.planted(doc);
+        key(self.params.seed, &[2, u64::from(replica.cluster), u64::from(replica.variant)])
     }
 
     /// Writes the fingerprints of a page into `fprints`, ascending and without repetitions.
@@ -205,26 +205,27 @@ impl SyntheticTable {
     /// # Cost
     /// About 20 ns per row, most of it for the sort.
     pub fn fprints(&self, doc: Page, fprints: &mut Vec<FPrint>) {
-        let (class, planted) = self.place(doc);
-        let page = key(self.params.seed, &[3, u64::from(planted.cluster)]);
-        let edits = key(page, &[u64::from(planted.variant)]);
+        let (class, replica) = self.place(doc);
+        let page = key(self.params.seed, &[3, u64::from(replica.cluster)]);
+        let edits = key(page, &[u64::from(replica.variant)]);
         let vocabulary = self.params.seed ^ 0x766f_6361_6275_6c61;
         let edited = class.variants > 1;
-        let (least, scale) = if edited {
+        let (minimum, scale) = if edited {
             (shortest_edited(self.params.chunking), scale(self.params.chunking.rows_per_thousand() / 2))
         } else {
             (1, self.scale)
         };
-        let rows = (least + minus_log2(splitmix64(page)) * scale / (1 << 32)).min(least + 16 * (scale >> 16).max(1));
+        let rows =
+            (minimum + minus_log2(splitmix64(page)) * scale / (1 << 32)).min(minimum + 16 * (scale >> 16).max(1));
         let narrow = 64 - self.params.bits;
         fprints.clear();
-        let (mut chunks, mut own) = (Stream::new(page), Stream::new(edits));
+        let (mut chunks, mut edit_stream) = (Stream::new(page), Stream::new(edits));
         for _ in 0..rows {
             let mut chunk = chunks.draw();
             if edited {
-                let other = own.draw();
-                if other % 16 < EDITED_IN_16 {
-                    chunk = other;
+                let random = edit_stream.draw();
+                if random % 16 < EDITED_IN_16 {
+                    chunk = random;
                 }
             }
             if (chunk >> 8) % 256 < COMMON_IN_256 {
@@ -306,18 +307,18 @@ mod tests {
     /// and 33 %.
     #[test]
     fn planted_replicas_have_the_published_histogram() {
-        for (chunking, alone, saved) in [(Chunking::TwoLines, 520, 327), (Chunking::FourLines, 580, 290)] {
+        for (chunking, alone_share, saved_share) in [(Chunking::TwoLines, 520, 327), (Chunking::FourLines, 580, 290)] {
             let table = table(200_000, chunking);
             let (exact, saved_exact) = figure_1(200_000, |doc| {
-                let planted = table.planted(doc);
-                (planted.cluster, planted.variant)
+                let replica = table.planted(doc);
+                (replica.cluster, replica.variant)
             });
             assert!(exact[&1].abs_diff(640) <= 1 && exact[&2].abs_diff(180) <= 1, "{exact:?}");
             assert!(exact.range(10..100).map(|(_, share)| share).sum::<u32>().abs_diff(50) <= 2, "{exact:?}");
             assert!(saved_exact.abs_diff(224) <= 5, "{saved_exact}");
-            let (near, saved_near) = figure_1(200_000, |doc| (table.planted(doc).cluster, 0));
-            assert!(near[&1].abs_diff(alone) <= 1, "{near:?}");
-            assert!(saved_near.abs_diff(saved) <= 5, "{saved_near}");
+            let (near_histogram, saved_near) = figure_1(200_000, |doc| (table.planted(doc).cluster, 0));
+            assert!(near_histogram[&1].abs_diff(alone_share) <= 1, "{near_histogram:?}");
+            assert!(saved_near.abs_diff(saved_share) <= 5, "{saved_near}");
         }
     }
 
@@ -335,11 +336,11 @@ mod tests {
     #[test]
     fn parts_make_the_rows_of_the_whole() {
         let table = table(1_000, Chunking::TwoLines);
-        let (mut whole, mut parts) = (Vec::new(), Vec::new());
-        table.rows(0..1_000, |row| whole.push(row));
+        let (mut complete, mut parts) = (Vec::new(), Vec::new());
+        table.rows(0..1_000, |row| complete.push(row));
         (0..7).for_each(|part| table.rows(table.part(part, 7), |row| parts.push(row)));
-        assert_eq!(whole, parts);
-        assert!(whole.windows(2).all(|rows| (rows[0].doc, rows[0].fprint()) < (rows[1].doc, rows[1].fprint())));
+        assert_eq!(complete, parts);
+        assert!(complete.windows(2).all(|rows| (rows[0].doc, rows[0].fprint()) < (rows[1].doc, rows[1].fprint())));
     }
 
     #[test]
@@ -347,7 +348,7 @@ mod tests {
         let table = table(20_000, Chunking::TwoLines);
         let mut clusters: BTreeMap<u32, Vec<Page>> = BTreeMap::new();
         Page::first(20_000).for_each(|doc| clusters.entry(table.planted(doc).cluster).or_default().push(doc));
-        let (mut similar, mut pairs) = (0, 0);
+        let (mut n_similar, mut pairs) = (0, 0);
         for docs in clusters.values().filter(|docs| docs.len() > 1) {
             let (mut left, mut right) = (Vec::new(), Vec::new());
             table.fprints(docs[0], &mut left);
@@ -357,12 +358,12 @@ mod tests {
                     assert_eq!(left, right);
                 } else {
                     pairs += 1;
-                    let shared = left.iter().filter(|fprint| right.binary_search(fprint).is_ok()).count();
-                    similar += usize::from(shared >= 25);
+                    let n_shared = left.iter().filter(|fprint| right.binary_search(fprint).is_ok()).count();
+                    n_similar += usize::from(n_shared >= 25);
                 }
             }
         }
-        assert!(similar * 100 > pairs * 95, "{similar} of {pairs} planted pairs are similar");
+        assert!(n_similar * 100 > pairs * 95, "{n_similar} of {pairs} planted pairs are similar");
     }
 
     #[test]

@@ -23,35 +23,36 @@ const PLANTED_QUERIES: usize = QUERIES / 100;
 /// Makes F and Q, runs the batch job, and checks the planted pairs.
 pub(super) fn run(options: &Options, place: &LabProcess) -> Result<Vec<FigureRow>> {
     let rows = options.scale as usize;
-    let at = |name: &str| options.work.join(name).display().to_string();
+    let path = |name: &str| options.work.join(name).display().to_string();
     let mut job = Job { kind: JobKind::Hamming, ..Job::default() };
     job.hamming.k = K;
-    job.batch.fingerprints = at("f");
-    job.batch.queries = vec![at("q.u64")];
-    job.output.url = at("pairs");
+    job.batch.fingerprints = path("f");
+    job.batch.queries = vec![path("q.u64")];
+    job.output.url = path("pairs");
 
-    let (f, q) = (Location::parse(&at("f"))?, Location::parse(&at("q.u64"))?);
-    let (made, planted) = seconds(|| files::make(options, place, &job, move |net| write(net, rows, &f, &q)));
-    let (planted, bytes) = planted?;
-    let (took, summary) = files::join(place, &job)?;
+    let (f, q) = (Location::parse(&path("f"))?, Location::parse(&path("q.u64"))?);
+    let (make_seconds, planted_queries) =
+        seconds(|| files::make(options, place, &job, move |net| write(net, rows, &f, &q)));
+    let (planted_queries, bytes) = planted_queries?;
+    let (join_seconds, summary) = files::join(place, &job)?;
     if place.process > 0 {
         return Ok(Vec::new());
     }
 
-    let (manifest, found) = files::pairs(&job)?;
+    let (manifest, pairs_found) = files::pairs(&job)?;
     // A planted query with more than k flips is too far from its fingerprint to be found.
-    let near = planted.iter().enumerate().filter(|(_, planted)| planted.distance <= K);
-    let (mut expected, mut missed) = (0, 0);
-    for (query, planted) in near {
+    let near_queries = planted_queries.iter().enumerate().filter(|(_, planted)| planted.distance <= K);
+    let (mut expected, mut n_missed) = (0, 0);
+    for (query, planted_query) in near_queries {
         expected += 1;
-        missed += usize::from(found.binary_search(&(planted.place, query as u64)).is_err());
+        n_missed += usize::from(pairs_found.binary_search(&(planted_query.place, query as u64)).is_err());
     }
     let scale = rows as f64 / 2f64.powi(33);
-    let published = 100.0 * scale;
-    let rate = rows as f64 / took;
+    let paper_value = 100.0 * scale;
+    let rate = rows as f64 / join_seconds;
     let workers = place.workers() as f64;
     Ok(vec![
-        row_against_published("end to end", took, published, "s").at_most(published),
+        row_against_published("end to end", join_seconds, paper_value, "s").at_most(paper_value),
         figure("processes", place.cluster.processes() as f64, "processes"),
         figure("workers of all", workers, "threads"),
         row_against_published("fingerprints of F", rate / 1e6, 134.0, "million a second"),
@@ -64,13 +65,13 @@ pub(super) fn run(options: &Options, place: &LabProcess) -> Result<Vec<FigureRow
         figure("scan alone", manifest.seconds.get("2 scan").copied().unwrap_or(0.0), "s"),
         row_against_published("F on disk", bytes as f64 / rows as f64 / 8.0, 0.5, "of raw").at_most(0.53),
         figure("F on disk", bytes as f64 / 1e9, "GB"),
-        figure("read from disk", bytes as f64 / took / 1e9, "GB a second"),
+        figure("read from disk", bytes as f64 / join_seconds / 1e9, "GB a second"),
         figure("of the memory scan of one core", rate / workers / memory_scan(), "share"),
         figure("pairs", summary.pairs as f64, "pairs"),
         figure("planted pairs within k", f64::from(expected), "pairs"),
-        figure("planted pairs missed", missed as f64, "pairs").at_most(0.0),
+        figure("planted pairs missed", n_missed as f64, "pairs").at_most(0.0),
         figure("peak memory of process 0", webtwin_base::build_info::peak_memory_bytes() as f64 / 1e6, "MB"),
-        figure("F made in", made, "s"),
+        figure("F made in", make_seconds, "s"),
     ])
 }
 
@@ -86,57 +87,57 @@ struct Planted {
 /// each worker writes its own chunks. Returns the planted queries, and the number of bytes of F.
 fn write(net: &mut Net<'_>, rows: usize, f: &Location, q: &Location) -> Result<(Vec<Planted>, u64)> {
     let chunks = rows.div_ceil(CHUNK_ROWS);
-    let mut mine = Vec::new();
+    let mut local_chunks = Vec::new();
     for number in (net.index()..chunks).step_by(net.peers()) {
         net.check()?;
         let count = CHUNK_ROWS.min(rows - number * CHUNK_ROWS);
-        let fingerprints = even(number as u64, count);
+        let fingerprints = even_range(number as u64, count);
         let bytes = chunk(64, Coder::EliasFano, "even", &fingerprints, None)?;
         let entry = ChunkEntry::new(format!("part-{number:05}.fp"), &fingerprints, &[&bytes]);
         f.join(&entry.name)?.put(&bytes)?;
-        let planted = (number * PLANTED_QUERIES / chunks..(number + 1) * PLANTED_QUERIES / chunks).map(|plant| {
+        let chunk_queries = (number * PLANTED_QUERIES / chunks..(number + 1) * PLANTED_QUERIES / chunks).map(|plant| {
             let random = splitmix64(plant as u64 ^ 0xf1a7);
-            let at = random as usize % count;
+            let row = random as usize % count;
             let flips = (0..plant as u64 % 6).fold(0, |flips, flip| flips ^ 1 << (splitmix64(random ^ flip) & 63));
-            let query = fingerprints[at] ^ flips;
+            let query = fingerprints[row] ^ flips;
             // If there are equal fingerprints, any of their rows will do, because the job reports
             // all.
-            Planted { query, place: (number * CHUNK_ROWS + at) as u64, distance: flips.count_ones() }
+            Planted { query, place: (number * CHUNK_ROWS + row) as u64, distance: flips.count_ones() }
         });
-        mine.push((number, entry, planted.collect::<Vec<_>>()));
+        local_chunks.push((number, entry, chunk_queries.collect::<Vec<_>>()));
     }
-    let mut all: Vec<(usize, ChunkEntry, Vec<Planted>)> =
-        net.all_gather("chunks", mine)?.into_iter().flatten().collect();
-    all.sort_unstable_by_key(|chunk| chunk.0);
+    let mut all_chunks: Vec<(usize, ChunkEntry, Vec<Planted>)> =
+        net.all_gather("chunks", local_chunks)?.into_iter().flatten().collect();
+    all_chunks.sort_unstable_by_key(|chunk| chunk.0);
     let (_, mut manifest) = ChunkWriter::new(64, Coder::EliasFano, "even", false).finish()?;
-    let mut planted = Vec::new();
-    for (_, entry, some) in all {
+    let mut planted_queries = Vec::new();
+    for (_, entry, chunk_queries) in all_chunks {
         manifest.count += entry.count;
         manifest.chunks.push(entry);
-        planted.extend(some);
+        planted_queries.extend(chunk_queries);
     }
     if net.index() == 0 {
         f.join(NAME)?.put(&manifest.to_json())?;
         let query = |number: usize| {
-            planted.get(number).map_or_else(|| splitmix64(!(number as u64)), |planted: &Planted| planted.query)
+            planted_queries.get(number).map_or_else(|| splitmix64(!(number as u64)), |planted: &Planted| planted.query)
         };
         q.put(&(0..QUERIES).flat_map(|number| query(number).to_le_bytes()).collect::<Vec<u8>>())?;
     }
-    Ok((planted, manifest.chunks.iter().map(|chunk| chunk.bytes).sum()))
+    Ok((planted_queries, manifest.chunks.iter().map(|chunk| chunk.bytes).sum()))
 }
 
 /// Returns `count` random fingerprints of the range of a chunk, ascending. They are uniform order
 /// statistics, generated by exponential gaps.
-fn even(number: u64, count: usize) -> Vec<u64> {
+fn even_range(number: u64, count: usize) -> Vec<u64> {
     let seed = splitmix64(number ^ 0xe4e4);
-    let gap = |at: u64| {
-        let unit = (splitmix64(seed.wrapping_add(at)) >> 11) as f64 / (1u64 << 53) as f64;
+    let gap = |gap_number: u64| {
+        let unit = (splitmix64(seed.wrapping_add(gap_number)) >> 11) as f64 / (1u64 << 53) as f64;
         -(1.0 - unit).ln()
     };
     let mut sum = 0.0;
     let mut sums: Vec<f64> = (0..count as u64)
-        .map(|at| {
-            sum += gap(at);
+        .map(|number| {
+            sum += gap(number);
             sum
         })
         .collect();

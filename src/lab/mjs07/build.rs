@@ -23,7 +23,7 @@ const LITTLE_MEMORY: u64 = 8;
 
 /// Resources that a pass used.
 struct Took {
-    by_the_clock: f64,
+    clock_seconds: f64,
     in_user_mode: f64,
     in_kernel: f64,
     memory_bytes: u64,
@@ -32,36 +32,36 @@ struct Took {
 /// Measures builds with one worker, with two, and with little memory.
 pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let rows = options.scale;
-    let at = |name: &str| options.work.join(name).display().to_string();
-    let raw: Vec<u8> = unsorted(rows as usize, 1).into_iter().flat_map(u64::to_le_bytes).collect();
-    Location::parse(&at("f.u64"))?.put(&raw)?;
-    drop(raw);
+    let path = |name: &str| options.work.join(name).display().to_string();
+    let raw_bytes: Vec<u8> = unsorted(rows as usize, 1).into_iter().flat_map(u64::to_le_bytes).collect();
+    Location::parse(&path("f.u64"))?.put(&raw_bytes)?;
+    drop(raw_bytes);
     let job = |memory_bytes: u64| {
         let mut job = Job { kind: JobKind::Fingerprints, ..Job::default() };
-        job.fingerprints.from = vec![at("f.u64")];
-        job.output.url = at("f");
+        job.fingerprints.from = vec![path("f.u64")];
+        job.output.url = path("f");
         job.effort.memory_bytes = memory_bytes;
         job
     };
     let kinds = [(1, job(0)), (2, job(0)), (2, job((160 << 20) + LITTLE_MEMORY * rows))];
-    let mut took = [const { Vec::new() }; 3];
+    let mut times = [const { Vec::new() }; 3];
     let mut first: Option<FingerprintManifest> = None;
     // The kinds take turns, so that a change of the load of the machine affects all of them.
     for pass in 0..PASSES * kinds.len() {
         let (workers, job) = &kinds[pass % kinds.len()];
-        let (one, manifest) = build(*workers, job)?;
-        took[pass % kinds.len()].push(one);
+        let (build_costs, manifest) = build(*workers, job)?;
+        times[pass % kinds.len()].push(build_costs);
         if first.get_or_insert_with(|| manifest.clone()) != &manifest {
             return Err(Error::Invariant("the same fingerprints made a different F".into()));
         }
     }
     let bytes: u64 = first.iter().flat_map(|manifest| &manifest.chunks).map(|chunk| chunk.bytes).sum();
-    let of = |kind: usize, what: fn(&Took) -> f64| median(took[kind].iter().map(what).collect());
+    let median_of = |kind: usize, what: fn(&Took) -> f64| median(times[kind].iter().map(what).collect());
     let rate = |seconds: f64| rows as f64 / seconds / 1e6;
-    let user = |kind| rate(of(kind, |took| took.in_user_mode));
-    let processor = |kind| rate(of(kind, |took| took.in_user_mode + took.in_kernel));
-    let clock = |kind| rate(of(kind, |took| took.by_the_clock));
-    let memory = |kind| of(kind, |took| took.memory_bytes as f64 / 1e6);
+    let user = |kind| rate(median_of(kind, |took| took.in_user_mode));
+    let processor = |kind| rate(median_of(kind, |took| took.in_user_mode + took.in_kernel));
+    let clock = |kind| rate(median_of(kind, |took| took.clock_seconds));
+    let memory = |kind| median_of(kind, |took| took.memory_bytes as f64 / 1e6);
     let unit = "million fingerprints a second";
     Ok(vec![
         figure("one worker, by its time in user mode", user(0), unit).at_least(30.0),
@@ -84,16 +84,16 @@ fn build(workers: usize, job: &Job) -> Result<(Took, FingerprintManifest)> {
     let folder = Location::parse(&job.output.url)?;
     folder.remove_all()?;
     forget_peak_memory();
-    let before = user_and_kernel_seconds();
-    let (digest, job, out) = (JobDigest::from_job(job).0, job.clone(), folder.clone());
-    let (by_the_clock, made) = seconds(move || {
-        let ready = FingerprintInput::find(&job)?;
-        run_on(&ClusterLayout::local(workers), 0, digest, move |net| from_fingerprints(net, &job, &ready, &out))
+    let cpu_before = user_and_kernel_seconds();
+    let (digest, job, output) = (JobDigest::from_job(job).0, job.clone(), folder.clone());
+    let (clock_seconds, build) = seconds(move || {
+        let input = FingerprintInput::find(&job)?;
+        run_on(&ClusterLayout::local(workers), 0, digest, move |net| from_fingerprints(net, &job, &input, &output))
     });
-    let after = user_and_kernel_seconds();
-    let (in_user_mode, in_kernel) = (after[0] - before[0], after[1] - before[1]);
-    let took = Took { by_the_clock, in_user_mode, in_kernel, memory_bytes: peak_memory_bytes() };
-    let manifest = made?.swap_remove(0);
+    let cpu_after = user_and_kernel_seconds();
+    let (in_user_mode, in_kernel) = (cpu_after[0] - cpu_before[0], cpu_after[1] - cpu_before[1]);
+    let costs = Took { clock_seconds, in_user_mode, in_kernel, memory_bytes: peak_memory_bytes() };
+    let manifest = build?.swap_remove(0);
     folder.remove_all()?;
-    Ok((took, manifest))
+    Ok((costs, manifest))
 }

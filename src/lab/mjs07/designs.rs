@@ -9,20 +9,20 @@ use webtwin_core::hamming::design::{TableDesign, paper};
 pub(super) fn example_3_1(options: &Options) -> Result<Vec<FigureRow>> {
     let documents = options.scale as f64;
     // The values in the paper are for 2^34 fingerprints.
-    let published = |most: f64| (options.scale == 1 << 34).then_some(most);
+    let paper_bits = |most: f64| (options.scale == 1 << 34).then_some(most);
     let mut rows = Vec::new();
-    for (design, (tables, bits, most)) in paper::example_3_1().iter().zip([
+    for (design, (tables, bits, max_bits)) in paper::example_3_1().iter().zip([
         (20.0, 31.0, 8.0),
         (16.0, 28.0, 64.0),
         (10.0, 25.0, 512.0),
         (4.0, 16.0, 262_144.0),
     ]) {
-        let (name, ours) = (format!("{tables} tables"), design.top_bits());
+        let (name, top_bits) = (format!("{tables} tables"), design.top_bits());
         rows.push(row_against_published(&format!("{name}: tables"), design.keys.len() as f64, tables, "tables"));
-        rows.push(row_against_published(&format!("{name}: least top bits"), f64::from(ours), bits, "bits"));
-        let matches = documents / 2f64.powi(ours as i32);
+        rows.push(row_against_published(&format!("{name}: least top bits"), f64::from(top_bits), bits, "bits"));
+        let matches = documents / 2f64.powi(top_bits as i32);
         rows.push(FigureRow {
-            published: published(most),
+            published: paper_bits(max_bits),
             ..figure(&format!("{name}: most matches a probe"), matches, "fingerprints")
         });
         let (recurrence, _) = paper::fewest_tables(64, super::K, 34.0, bits);
@@ -32,17 +32,17 @@ pub(super) fn example_3_1(options: &Options) -> Result<Vec<FigureRow>> {
             tables,
             "tables",
         ));
-        let covering = block_designs(super::K)
+        let covering_design = block_designs(super::K)
             .iter()
             .map(|blocks| TableDesign::new(64, super::K, blocks))
-            .filter(|covering| covering.top_bits() >= ours)
+            .filter(|covering| covering.top_bits() >= top_bits)
             .min_by_key(|covering| covering.keys.len());
-        if let Some(covering) = covering {
-            let least = covering.top_bits();
+        if let Some(covering_design) = covering_design {
+            let min_bits = covering_design.top_bits();
             rows.push(
                 row_against_published(
-                    &format!("covering of {least} top bits"),
-                    covering.keys.len() as f64,
+                    &format!("covering of {min_bits} top bits"),
+                    covering_design.keys.len() as f64,
                     tables,
                     "tables",
                 )

@@ -40,22 +40,22 @@ pub(super) fn make<T: Send + 'static>(
 
 /// Runs a job of the kind `hamming`. Returns its wall-clock seconds, and its summary.
 pub(super) fn join(place: &LabProcess, job: &Job) -> Result<(f64, HammingSummary)> {
-    let (out, shared) = (Location::parse(&job.output.url)?, job.clone());
-    let (took, summary) = seconds(|| {
+    let (output, shared_job) = (Location::parse(&job.output.url)?, job.clone());
+    let (duration, summary) = seconds(|| {
         let work = Arc::new(HammingWork::find(job)?);
-        place.run(job, move |net| join_on(net, &shared, &work, &out))
+        place.run(job, move |net| join_on(net, &shared_job, &work, &output))
     });
-    Ok((took, summary?))
+    Ok((duration, summary?))
 }
 
 /// Returns the manifest and the pairs of the result of such a job. The pairs ascend.
 pub(super) fn pairs(job: &Job) -> Result<(Manifest, Vec<(u64, u64)>)> {
-    let out = Location::parse(&job.output.url)?;
-    let manifest = Manifest::read(&out)?;
-    let mut found = Vec::new();
+    let output = Location::parse(&job.output.url)?;
+    let manifest = Manifest::read(&output)?;
+    let mut pairs_found = Vec::new();
     for file in manifest.table("pairs") {
-        let table = decode(&file.path, manifest.read_file(&out, file)?)?;
-        found.extend(table.u64("a")?.iter().copied().zip(table.u64("b")?.iter().copied()));
+        let table = decode(&file.path, manifest.read_file(&output, file)?)?;
+        pairs_found.extend(table.u64("a")?.iter().copied().zip(table.u64("b")?.iter().copied()));
     }
-    Ok((manifest, found))
+    Ok((manifest, pairs_found))
 }

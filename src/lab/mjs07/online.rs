@@ -20,35 +20,37 @@ const TIMED_QUERIES: usize = 40_000;
 /// Measures online queries, and checks a sample against brute force.
 pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let count = options.scale as usize;
-    let existing = fingerprints::even(count, 64, 1);
-    let queries = fingerprints::queries(&existing, TIMED_QUERIES, 2);
+    let fingerprints = fingerprints::even(count, 64, 1);
+    let queries = fingerprints::queries(&fingerprints, TIMED_QUERIES, 2);
     // Every other query is an existing fingerprint with 0 to 6 flips, so there are pairs to find.
     let tables = if count > 50_000_000 { 5 } else { 6 };
     let blocks = block_designs(K).into_iter().find(|blocks| blocks.keys.len() >= tables);
     let blocks = blocks.ok_or_else(|| Error::Invariant(format!("no design of {tables} tables")))?;
     let design = TableDesign::new(64, K, &blocks);
-    let sampled: BTreeMap<u64, Vec<u64>> = queries
+    let sample: BTreeMap<u64, Vec<u64>> = queries
         .iter()
         .take(if count > 20_000_000 { 20 } else { 100 })
-        .map(|query| (*query, existing.iter().filter(|other| (*other ^ query).count_ones() <= K).copied().collect()))
+        .map(|query| {
+            (*query, fingerprints.iter().filter(|other| (*other ^ query).count_ones() <= K).copied().collect())
+        })
         .collect();
     let folder = Location::parse(&options.work.join("online").display().to_string())?;
-    let (built, written) = seconds(|| {
-        let (builder, doc_ids) = Builder::new(&design, "even", existing, None)?;
+    let (build_seconds, build_result) = seconds(|| {
+        let (builder, doc_ids) = Builder::new(&design, "even", fingerprints, None)?;
         write_index(&folder, builder, doc_ids)
     });
-    written?;
+    build_result?;
     let index = open_index(&folder, Residence::Loaded)?;
-    let (mut times, mut found) = (Vec::with_capacity(queries.len()), 0usize);
+    let (mut times, mut n_matches) = (Vec::with_capacity(queries.len()), 0usize);
     for query in &queries {
-        let (took, near) = seconds(|| index.near(*query, K));
-        times.push(took * 1e6);
-        found += near?.len();
+        let (duration, matches) = seconds(|| index.near(*query, K));
+        times.push(duration * 1e6);
+        n_matches += matches?.len();
     }
-    let mut wrong = 0;
-    for (query, mut expected) in sampled {
+    let mut n_wrong = 0;
+    for (query, mut expected) in sample {
         expected.dedup();
-        wrong += usize::from(!index.near(query, K)?.iter().map(|near| near.fingerprint).eq(expected));
+        n_wrong += usize::from(!index.near(query, K)?.iter().map(|near| near.fingerprint).eq(expected));
     }
     times.sort_unstable_by(f64::total_cmp);
     Ok(vec![
@@ -56,9 +58,9 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
         figure("least top bits", f64::from(design.top_bits()), "bits"),
         figure("p50", times[times.len() / 2], "us").at_most(50.0),
         figure("p99", times[times.len() * 99 / 100], "us"),
-        figure("answers", found as f64, "fingerprints"),
-        figure("of sampled queries answered otherwise than by brute force", wrong as f64, "queries").at_most(0.0),
+        figure("answers", n_matches as f64, "fingerprints"),
+        figure("of sampled queries answered otherwise than by brute force", n_wrong as f64, "queries").at_most(0.0),
         figure("memory a fingerprint", index.table_bytes() as f64 / count as f64, "bytes"),
-        figure("built and written in", built, "s"),
+        figure("built and written in", build_seconds, "s"),
     ])
 }

@@ -27,7 +27,7 @@ const PUBLISHED_AT_3: f64 = 0.75;
 /// Counts of pairs by their distance in bits.
 #[derive(Debug, Default)]
 struct Distances {
-    all: [u64; LARGEST_K + 1],
+    all_pairs: [u64; LARGEST_K + 1],
     copies: [u64; LARGEST_K + 1],
     /// Number of true pairs at any distance, including those without simhashes.
     actual: u64,
@@ -43,13 +43,13 @@ impl Distances {
         let mut distinct: Vec<SimHash> = sizes.keys().copied().collect();
         distinct.sort_unstable();
         let size = |place: u32| sizes[&distinct[place as usize]];
-        counts.all[0] = sizes.values().map(|size| size * (size - 1) / 2).sum();
+        counts.all_pairs[0] = sizes.values().map(|size| size * (size - 1) / 2).sum();
         for (x, y, distance) in within_k(&distinct, LARGEST_K as u32) {
-            counts.all[distance as usize] += size(x) * size(y);
+            counts.all_pairs[distance as usize] += size(x) * size(y);
         }
         for group in groups {
-            for (at, x) in group.iter().enumerate() {
-                for y in &group[at + 1..] {
+            for (position, x) in group.iter().enumerate() {
+                for y in &group[position + 1..] {
                     counts.actual += 1;
                     if let (Some(x), Some(y)) = (simhash_of.get(x), simhash_of.get(y))
                         && let Some(count) = counts.copies.get_mut((x ^ y).count_ones() as usize)
@@ -65,13 +65,13 @@ impl Distances {
     /// Returns precision and recall among all pairs that are at most `k` bits apart.
     fn among_all(&self, k: usize) -> (f64, f64) {
         let sum = |of: &[u64]| of[..=k].iter().sum::<u64>() as f64;
-        (sum(&self.copies) / sum(&self.all).max(1.0), sum(&self.copies) / self.actual.max(1) as f64)
+        (sum(&self.copies) / sum(&self.all_pairs).max(1.0), sum(&self.copies) / self.actual.max(1) as f64)
     }
 
     /// Returns precision and recall as if an equal number of pairs were drawn at each distance from
     /// 1 on.
     fn among_equally_many(&self, k: usize) -> (f64, f64) {
-        let share = |distance: usize| self.copies[distance] as f64 / self.all[distance].max(1) as f64;
+        let share = |distance: usize| self.copies[distance] as f64 / self.all_pairs[distance].max(1) as f64;
         let sum = |k: usize| (1..=k).map(share).sum::<f64>();
         (sum(k) / k as f64, sum(k) / sum(LARGEST_K).max(f64::MIN_POSITIVE))
     }
@@ -93,8 +93,9 @@ pub(super) fn figure_1(options: &Options) -> Result<Vec<FigureRow>> {
     let comparison = TruthComparison::new(&rows.pages, &rows.clusters, &rows.truth);
     let simhashes = pages.doc_ids()?.iter().zip(pages.0.u64_where("simhash", "has_simhash")?);
     // A pair with a page that is not in the truth is neither true nor false.
-    let known = simhashes.filter(|(page, _)| comparison.are_copies(**page, **page).is_some());
-    let simhash_of: HashMap<DocId, SimHash> = known.filter_map(|(&page, simhash)| Some((page, simhash?))).collect();
+    let known_pages = simhashes.filter(|(page, _)| comparison.are_copies(**page, **page).is_some());
+    let simhash_of: HashMap<DocId, SimHash> =
+        known_pages.filter_map(|(&page, simhash)| Some((page, simhash?))).collect();
     let counts = Distances::count(&simhash_of, comparison.groups_by_target().into_iter().flatten());
 
     let mut tsv = String::from(
@@ -103,7 +104,7 @@ pub(super) fn figure_1(options: &Options) -> Result<Vec<FigureRow>> {
     let ks = 1..=LARGEST_K;
     for k in 0..=LARGEST_K {
         let (precision, recall) = counts.among_all(k);
-        let _ = write!(tsv, "{k}\t{}\t{}\t{precision:.4}\t{recall:.4}\t", counts.all[k], counts.copies[k]);
+        let _ = write!(tsv, "{k}\t{}\t{}\t{precision:.4}\t{recall:.4}\t", counts.all_pairs[k], counts.copies[k]);
         // The mean over the distances 1 to k is undefined for k = 0.
         let equally_many = (k > 0).then(|| counts.among_equally_many(k));
         let _ = writeln!(tsv, "{}", equally_many.map_or("\t".into(), |(p, r)| format!("{p:.4}\t{r:.4}")));
@@ -124,22 +125,22 @@ pub(super) fn figure_1(options: &Options) -> Result<Vec<FigureRow>> {
         tsv,
     )?;
 
-    let mut out = vec![
+    let mut rows = vec![
         figure("pages with a simhash, known to the truth", simhash_of.len() as f64, "pages"),
         figure("true pairs", counts.actual as f64, "pairs"),
     ];
     type Scores = fn(&Distances, usize) -> (f64, f64);
-    let ways: [(&str, Scores); 2] =
+    let scorings: [(&str, Scores); 2] =
         [("all pairs", Distances::among_all), ("equally many at each distance", Distances::among_equally_many)];
-    for (among, scores) in ways {
+    for (scoring_name, scores) in scorings {
         for k in ks.clone() {
             let (precision, recall) = scores(&counts, k);
-            for (what, ours) in [("precision", precision), ("recall", recall)] {
-                let what = format!("{among}, k = {k}: {what}");
-                out.push(if k == 3 {
-                    row_against_published(&what, ours, PUBLISHED_AT_3, "share")
+            for (label, score) in [("precision", precision), ("recall", recall)] {
+                let label = format!("{scoring_name}, k = {k}: {label}");
+                rows.push(if k == 3 {
+                    row_against_published(&label, score, PUBLISHED_AT_3, "share")
                 } else {
-                    figure(&what, ours, "share")
+                    figure(&label, score, "share")
                 });
             }
         }
@@ -149,9 +150,9 @@ pub(super) fn figure_1(options: &Options) -> Result<Vec<FigureRow>> {
         2.0 * precision * recall / (precision + recall).max(f64::MIN_POSITIVE)
     };
     let best = ks.max_by(|x, y| f1(x).total_cmp(&f1(y))).expect("k goes from 1");
-    out.push(figure("all pairs: k of the best F1", best as f64, "bits"));
-    out.push(figure("all pairs: best F1", f1(&best), "share"));
-    Ok(out)
+    rows.push(figure("all pairs: k of the best F1", best as f64, "bits"));
+    rows.push(figure("all pairs: best F1", f1(&best), "share"));
+    Ok(rows)
 }
 
 #[cfg(test)]
@@ -162,7 +163,7 @@ mod tests {
     fn pairs_are_counted_at_their_distance_and_equal_simhashes_at_0() {
         let simhash_of = HashMap::from([(1, 0b0000), (2, 0b0000), (3, 0b0111), (4, u64::MAX)]);
         let counts = Distances::count(&simhash_of, [vec![1, 3], vec![2, 4, 5]].into_iter());
-        assert_eq!((counts.all[0], counts.all[3], counts.copies[3], counts.actual), (1, 2, 1, 4));
+        assert_eq!((counts.all_pairs[0], counts.all_pairs[3], counts.copies[3], counts.actual), (1, 2, 1, 4));
         assert_eq!(counts.among_all(3), (1.0 / 3.0, 0.25));
         // There are no pairs at distances 1 and 2, so no true pairs are found there.
         assert_eq!(counts.among_equally_many(3), (0.5 / 3.0, 1.0));

@@ -22,37 +22,45 @@ use webtwin_job::{Job, resolve};
 
 /// Returns the entries for the tables and figures of the paper, and for the time of a study.
 pub fn entries() -> Vec<Experiment> {
-    let of = |name, about, run| Experiment {
+    let experiment = |name, summary, run| Experiment {
         name,
-        about,
+        about: summary,
         unit: "documents of each made-up collection, without --input",
         scale: 200_000,
         full: Year::Y2005.documents(),
         run: ExperimentRun::Alone(run),
     };
     vec![
-        of("pbz06-table1", "characteristics of the collections (PBZ06 Table 1); --input STUDY", tables::table_1),
-        of("pbz06-table2", "clusters and duplicates (PBZ06 Table 2); --input STUDY for a real crawl", tables::table_2),
-        of("pbz06-table3", "near-duplicates (PBZ06 Table 3); --input STUDY", tables::table_3),
-        of(
+        experiment(
+            "pbz06-table1",
+            "characteristics of the collections (PBZ06 Table 1); --input STUDY",
+            tables::table_1,
+        ),
+        experiment(
+            "pbz06-table2",
+            "clusters and duplicates (PBZ06 Table 2); --input STUDY for a real crawl",
+            tables::table_2,
+        ),
+        experiment("pbz06-table3", "near-duplicates (PBZ06 Table 3); --input STUDY", tables::table_3),
+        experiment(
             "pbz06-table4",
             "duplicates by connected and disconnected part (PBZ06 Table 4); --input STUDY",
             tables::table_4,
         ),
-        of(
+        experiment(
             "pbz06-table5",
             "clusters with a document in the connected part (PBZ06 Table 5); --input STUDY",
             tables::table_5,
         ),
-        of(
+        experiment(
             "pbz06-table6",
             "unique and useful documents in the connected part (PBZ06 Table 6); --input STUDY",
             tables::table_6,
         ),
-        of("pbz06-figure2", "documents per cluster, 2003 (PBZ06 Figure 2); --input STUDY", figures::figure_2),
-        of("pbz06-figure3", "documents per cluster, 2004 (PBZ06 Figure 3); --input STUDY", figures::figure_3),
-        of("pbz06-figure4", "documents per cluster, 2005 (PBZ06 Figure 4); --input STUDY", figures::figure_4),
-        of(
+        experiment("pbz06-figure2", "documents per cluster, 2003 (PBZ06 Figure 2); --input STUDY", figures::figure_2),
+        experiment("pbz06-figure3", "documents per cluster, 2004 (PBZ06 Figure 3); --input STUDY", figures::figure_3),
+        experiment("pbz06-figure4", "documents per cluster, 2005 (PBZ06 Figure 4); --input STUDY", figures::figure_4),
+        experiment(
             "pbz06-figure5",
             "growth by steps, and estimates from the first (PBZ06 Figure 5, section 4.2); --input STUDY",
             figures::figure_5,
@@ -100,10 +108,10 @@ fn studies(options: &Options, job: &str, years: &[Year]) -> Result<Vec<Study>> {
         return Ok(vec![Study { year: None, summary: read_summary(run)? }]);
     }
     let job = resolve("jobs/repro", job, &[])?;
-    years.iter().map(|&year| Ok(Study { year: Some(year), summary: made_up(options, &job, year)? })).collect()
+    years.iter().map(|&year| Ok(Study { year: Some(year), summary: made_up_study(options, &job, year)? })).collect()
 }
 
-fn made_up(options: &Options, job: &Job, year: Year) -> Result<StudySummary> {
+fn made_up_study(options: &Options, job: &Job, year: Year) -> Result<StudySummary> {
     let documents = u32::try_from(options.scale)
         .map_err(|_| Error::Usage(format!("--scale {}: at most {}", options.scale, u32::MAX)))?;
     let mut job = job.clone();
@@ -116,29 +124,31 @@ fn made_up(options: &Options, job: &Job, year: Year) -> Result<StudySummary> {
 /// values of the paper follow in separate rows.
 fn rows(
     studies: &[Study],
-    what: &str,
-    planted: bool,
+    label: &str,
+    is_planted: bool,
     unit: &str,
-    ours: impl Fn(&StudySummary) -> f64,
-    published: [f64; 3],
+    value_of: impl Fn(&StudySummary) -> f64,
+    paper_value: [f64; 3],
 ) -> Vec<FigureRow> {
-    let of_paper = || YEARS.into_iter().zip(published);
+    let paper_values = || YEARS.into_iter().zip(paper_value);
     let mut rows = Vec::new();
     for Study { year, summary } in studies {
         match year {
             Some(year) => {
-                let planted = if planted { " (planted)" } else { "" };
-                let paper = of_paper().find(|(other, _)| other == year).map_or(0.0, |(_, published)| published);
+                let suffix = if is_planted { " (planted)" } else { "" };
+                let paper = paper_values().find(|(other, _)| other == year).map_or(0.0, |(_, published)| published);
                 rows.push(row_against_published(
-                    &format!("{}: {what}{planted}", name(*year)),
-                    ours(summary),
+                    &format!("{}: {label}{suffix}", name(*year)),
+                    value_of(summary),
                     paper,
                     unit,
                 ));
             }
             None => {
-                rows.push(figure(&format!("this crawl: {what}"), ours(summary), unit));
-                rows.extend(of_paper().map(|(year, paper)| not_ours(&format!("{}: {what}", name(year)), paper, unit)));
+                rows.push(figure(&format!("this crawl: {label}"), value_of(summary), unit));
+                rows.extend(
+                    paper_values().map(|(year, paper)| not_ours(&format!("{}: {label}", name(year)), paper, unit)),
+                );
             }
         }
     }

@@ -31,10 +31,10 @@ pub(super) struct StudiedCollection {
 /// Returns any error of [`find`], and [`Error::Invariant`] if the findings differ from the planted
 /// truth.
 pub(super) fn of_table(collection: &Arc<SyntheticCollection>, job: &Job, workers: usize) -> Result<StudiedCollection> {
-    let given = (Arc::clone(collection), job.clone());
+    let inputs = (Arc::clone(collection), job.clone());
     let mut parts = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
-        let (collection, job) = (&given.0, &given.1);
-        let begun = Instant::now();
+        let (collection, job) = (&inputs.0, &inputs.1);
+        let make_start = Instant::now();
         let (mut local_pages, mut links) = (WorkerPages::default(), Vec::new());
         let (mut marks, mut targets) = (Vec::new(), Vec::new());
         for document in collection.part(net.index(), net.peers()).map(Page) {
@@ -46,36 +46,36 @@ pub(super) fn of_table(collection: &Arc<SyntheticCollection>, job: &Job, workers
             links.extend(targets.iter().map(|&target| [document, target]));
         }
         net.all_gather("made", 0u8)?;
-        let making = begun.elapsed().as_secs_f64();
-        let begun = Instant::now();
+        let making = make_start.elapsed().as_secs_f64();
+        let study_start = Instant::now();
         let documents = collection.documents() as usize;
-        let found = find(net, job, &local_pages, documents, MemoryEstimate::on(&local_pages), links, None)?;
-        let studying = begun.elapsed().as_secs_f64();
-        let held = net.once_per_process(|| compared_with_truth(collection, &found))?;
-        Result::clone(&held)?;
-        let mut tables = found.tables.0.clone();
-        tables.near = found.near.iter().map(|near| near.0).collect();
+        let findings = find(net, job, &local_pages, documents, MemoryEstimate::on(&local_pages), links, None)?;
+        let study_seconds = study_start.elapsed().as_secs_f64();
+        let comparison = net.once_per_process(|| compared_with_truth(collection, &findings))?;
+        Result::clone(&comparison)?;
+        let mut tables = findings.tables.0.clone();
+        tables.near = findings.near.iter().map(|near| near.0).collect();
         Ok(StudiedCollection {
-            summary: StudySummary { web: found.web.reach.clone(), tables, ..StudySummary::default() },
+            summary: StudySummary { web: findings.web.reach.clone(), tables, ..StudySummary::default() },
             making,
-            studying,
+            studying: study_seconds,
         })
     })?;
-    let slowest = |of: fn(&StudiedCollection) -> f64| parts.iter().map(of).fold(0.0, f64::max);
-    let (making, studying) = (slowest(|part| part.making), slowest(|part| part.studying));
-    Ok(StudiedCollection { making, studying, ..parts.swap_remove(0) })
+    let slowest_part = |of: fn(&StudiedCollection) -> f64| parts.iter().map(of).fold(0.0, f64::max);
+    let (making, study_seconds) = (slowest_part(|part| part.making), slowest_part(|part| part.studying));
+    Ok(StudiedCollection { making, studying: study_seconds, ..parts.swap_remove(0) })
 }
 
-fn compared_with_truth(collection: &SyntheticCollection, found: &StudyFindings) -> Result<()> {
-    let mut smallest = vec![Page::NONE; found.same_multiset.len()];
-    for (document, &same) in Page::first(found.same_multiset.len()).zip(found.same_multiset.iter()) {
-        let planted = &mut smallest[collection.cluster(document) as usize];
-        *planted = document.min(*planted);
-        if *planted != same {
-            let (document, same, planted) = (document.0, same.0, planted.0);
-            return Err(Error::Invariant(format!("document {document} is with {same}, not with {planted}")));
+fn compared_with_truth(collection: &SyntheticCollection, findings: &StudyFindings) -> Result<()> {
+    let mut smallest = vec![Page::NONE; findings.same_multiset.len()];
+    for (document, &same_as) in Page::first(findings.same_multiset.len()).zip(findings.same_multiset.iter()) {
+        let smallest_same = &mut smallest[collection.cluster(document) as usize];
+        *smallest_same = document.min(*smallest_same);
+        if *smallest_same != same_as {
+            let (document, same_as, smallest_same) = (document.0, same_as.0, smallest_same.0);
+            return Err(Error::Invariant(format!("document {document} is with {same_as}, not with {smallest_same}")));
         }
-        if found.web.reachable.contains(document) != collection.is_reached(document) {
+        if findings.web.reachable.contains(document) != collection.is_reached(document) {
             return Err(Error::Invariant(format!("document {} is in the wrong part", document.0)));
         }
     }

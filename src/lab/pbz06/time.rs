@@ -32,14 +32,14 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let collection = Arc::new(SyntheticCollection::new(Year::Y2005, documents, 1)?);
     let reach = 600.0 * options.scale as f64 / DOCUMENTS;
     forget_peak_memory();
-    let before = processor_seconds();
+    let cpu_before = processor_seconds();
     let studied = of_table(&collection, &job, options.workers)?;
-    let spent = processor_seconds() - before;
+    let cpu_seconds = processor_seconds() - cpu_before;
     let tables = &studied.summary.tables;
     let mut rows = vec![
         figure("the study, from marks and links in memory to all tables", studied.studying, "s").at_most(reach),
         figure("the making of marks and links, not in it", studied.making, "s"),
-        figure("processor time of both", spent, "s"),
+        figure("processor time of both", cpu_seconds, "s"),
         figure("workers", options.workers as f64, "threads"),
         figure("most memory held", peak_memory_bytes() as f64 / 1e6, "MB"),
         figure("documents", tables.complete.documents as f64, "documents"),
@@ -63,15 +63,15 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
 }
 
 fn whole_job(options: &Options) -> Result<StudySummary> {
-    let out = options.work.join("study").display().to_string();
+    let output = options.work.join("study").display().to_string();
     let sets = [
         format!("input.urls=[\"synth://?pages={}&seed=1\"]", options.scale),
-        format!("output.url={}", serde_json::Value::from(out.as_str())),
+        format!("output.url={}", serde_json::Value::from(output.as_str())),
     ];
     let job = resolve("", "preset = \"study\"", &sets)?;
     let queue = Queue::new(WorkList::plan(&job.input, job.effort.shard_bytes)?);
-    let (digest, folder) = (JobDigest::from_job(&job).0, Location::parse(&out)?);
-    let found =
+    let (digest, folder) = (JobDigest::from_job(&job).0, Location::parse(&output)?);
+    let summary =
         run_on(&ClusterLayout::local(options.workers), 0, digest, move |net| study::run(net, &job, &queue, &folder))?;
-    Ok(found.into_iter().next().unwrap_or_default())
+    Ok(summary.into_iter().next().unwrap_or_default())
 }

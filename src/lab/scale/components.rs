@@ -26,47 +26,48 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let cluster = ClusterLayout::local(options.workers);
     let table = Arc::new(PairTable::new(pages, 1));
 
-    let made = Arc::clone(&table);
-    let (making, made) = seconds(|| {
+    let shared_table = Arc::clone(&table);
+    let (making, make_result) = seconds(|| {
         run_on(&cluster, 0, [0; 32], move |net| {
-            Ok(dealt(&made, net).fold((0u64, 0u64), |(count, sum), pair| (count + 1, sum + u64::from(pair.b))))
+            Ok(local_pairs(&shared_table, net)
+                .fold((0u64, 0u64), |(count, sum), pair| (count + 1, sum + u64::from(pair.b))))
         })
     });
-    let pairs: u64 = made?.iter().map(|part| part.0).sum();
+    let pairs: u64 = make_result?.iter().map(|part| part.0).sum();
 
     forget_peak_memory();
-    let (before, held_before) = (processor_seconds(), memory_bytes());
-    let joined = Arc::clone(&table);
-    let (all, labels) = seconds(|| {
+    let (cpu_before, held_before) = (processor_seconds(), memory_bytes());
+    let shared_table = Arc::clone(&table);
+    let (all_seconds, labels) = seconds(|| {
         run_on(&cluster, 0, [0; 32], move |net| {
-            let pairs = dealt(&joined, net);
+            let pairs = local_pairs(&shared_table, net);
             components(net, "trivial clusters", pages as usize, pairs.map(|pair| Ok((pair.a, pair.b))))
         })
     });
-    let spent = of_the_machine(before, options.workers);
-    let held = peak_memory_bytes().saturating_sub(held_before);
+    let cpu_seconds = of_the_machine(cpu_before, options.workers);
+    let held_bytes = peak_memory_bytes().saturating_sub(held_before);
     let labels = labels?.swap_remove(0);
     compare_with_truth(&labels, &table)?;
-    let a_page = held.saturating_sub(TRANSIT_BYTES) as f64 / f64::from(pages);
+    let a_page = held_bytes.saturating_sub(TRANSIT_BYTES) as f64 / f64::from(pages);
     let clusters = Page::first(labels.len()).filter(|&page| labels[page] == page).count();
     let mut rows = vec![
-        figure("trivial clusters, with the making of pairs", all, "s").at_most(scaled(options.scale, 20.0)),
+        figure("trivial clusters, with the making of pairs", all_seconds, "s").at_most(scaled(options.scale, 20.0)),
         figure("the making of pairs alone", making, "s"),
         figure("workers", options.workers as f64, "threads"),
         figure("similar pairs", pairs as f64 / 1e6, "million"),
         figure("trivial clusters, single pages among them", clusters as f64 / 1e6, "million"),
-        figure("peak memory beyond what was held before", held as f64 / 1e6, "MB"),
+        figure("peak memory beyond what was held before", held_bytes as f64 / 1e6, "MB"),
         figure("of it, but for 42 MB on the way", a_page, "bytes a page").at_most(12.0),
     ];
-    rows.extend(spent);
+    rows.extend(cpu_seconds);
     Ok(rows)
 }
 
 /// Returns the pairs of a worker: those of every n-th stripe of pages, for n workers. Counted pairs
 /// are distributed in the same way.
-fn dealt<'a>(table: &'a PairTable, net: &Net<'_>) -> impl Iterator<Item = SimilarPair> + use<'a> {
-    let mine = (net.index()..STRIPES).step_by(net.peers());
-    mine.flat_map(|stripe| table.pairs(table.part(stripe, STRIPES)))
+fn local_pairs<'a>(table: &'a PairTable, net: &Net<'_>) -> impl Iterator<Item = SimilarPair> + use<'a> {
+    let stripes = (net.index()..STRIPES).step_by(net.peers());
+    stripes.flat_map(|stripe| table.pairs(table.part(stripe, STRIPES)))
 }
 
 /// Returns an error unless exactly the planted pages are together, under their smallest page.

@@ -53,39 +53,40 @@ struct Done {
 
 /// Measures growth under the extended condition of the papers.
 pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
-    under(MergeCondition::Extended, options)
+    run_under(MergeCondition::Extended, options)
 }
 
 /// Measures growth under the tolerant condition.
 pub(super) fn tolerant(options: &Options) -> Result<Vec<FigureRow>> {
-    under(MergeCondition::Tolerant, options)
+    run_under(MergeCondition::Tolerant, options)
 }
 
-fn under(merge: MergeCondition, options: &Options) -> Result<Vec<FigureRow>> {
+fn run_under(merge: MergeCondition, options: &Options) -> Result<Vec<FigureRow>> {
     let pages = u32::try_from(options.scale)
         .map_err(|_| Error::Usage(format!("--scale {}: at most {}", options.scale, u32::MAX)))?;
     let settings = ClusterSettings { merge, ..Job::default().clusters };
     let graph = Arc::new(LinkGraph::new(pages, 1));
     let (making, web) = seconds(|| Arc::new(Web::of(&graph, options.workers)));
-    let allowed = FIXED_BYTES as f64 + scaled(options.scale, 4.0 * GIB - FIXED_BYTES as f64);
+    let allowed_bytes = FIXED_BYTES as f64 + scaled(options.scale, 4.0 * GIB - FIXED_BYTES as f64);
     let memory_bytes = scaled(options.scale, PARTITION_GIB * GIB) as u64;
     let pool = pool(memory_bytes, options.workers, &options.work);
     let truth = Planted::of(&graph);
     // The peak must not include memory that only the making of the graph needed.
     forget_peak_memory();
-    let before = processor_seconds();
+    let cpu_before = processor_seconds();
     let parts = run_on(&ClusterLayout::local(options.workers), 0, [0; 32], move |net| {
         net.memory = pool.clone();
-        one(net, &graph, &web, &settings)
+        run_worker(net, &graph, &web, &settings)
     })?;
-    let (peak, spent) = (peak_memory_bytes(), of_the_machine(before, options.workers));
+    let (peak, cpu_seconds) = (peak_memory_bytes(), of_the_machine(cpu_before, options.workers));
 
     let sum = |of: fn(&Done) -> u64| parts.iter().map(of).sum::<u64>() as f64;
-    let slowest = |stage: usize| parts.iter().map(|part| part.stages[stage].1).fold(0.0, f64::max);
-    let stages: Vec<(&str, f64)> = (0..parts[0].stages.len()).map(|at| (parts[0].stages[at].0, slowest(at))).collect();
-    let took: f64 = stages.iter().map(|stage| stage.1).sum();
+    let slowest_part = |stage: usize| parts.iter().map(|part| part.stages[stage].1).fold(0.0, f64::max);
+    let stages: Vec<(&str, f64)> =
+        (0..parts[0].stages.len()).map(|at| (parts[0].stages[at].0, slowest_part(at))).collect();
+    let total_seconds: f64 = stages.iter().map(|stage| stage.1).sum();
     let mut rows = vec![
-        row_against_published("LinkSummary and growth", took, scaled(options.scale, 20.0 * 3600.0), "s")
+        row_against_published("LinkSummary and growth", total_seconds, scaled(options.scale, 20.0 * 3600.0), "s")
             .at_most(scaled(options.scale, 60.0)),
     ];
     rows.extend(stages.into_iter().map(|(stage, seconds)| figure(&format!("  {stage}"), seconds, "s")));
@@ -103,32 +104,33 @@ fn under(merge: MergeCondition, options: &Options) -> Result<Vec<FigureRow>> {
         figure("pages in collections", sum(|part| part.pages), "pages"),
         figure("  planted", truth.pages as f64, "pages"),
         figure("pages taken out by Definition 5, or ours", sum(|part| part.taken_out), "pages"),
-        figure("peak memory", peak as f64 / 1e6, "MB").at_most(allowed / 1e6),
+        figure("peak memory", peak as f64 / 1e6, "MB").at_most(allowed_bytes / 1e6),
     ]);
-    rows.extend(spent);
+    rows.extend(cpu_seconds);
     Ok(rows)
 }
 
 /// Runs the job on one worker: makes its links, and continues from them to similar clusters.
-fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &ClusterSettings) -> Result<Done> {
-    let begun = Instant::now();
-    let out = WorkerLinks::new(net, Arc::clone(&web.directory), |page, targets| graph.links(page, targets))?;
-    let mut done = Done { links: out.len() as u64, making: begun.elapsed().as_secs_f64(), ..Done::default() };
+fn run_worker(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &ClusterSettings) -> Result<Done> {
+    let make_start = Instant::now();
+    let out_links = WorkerLinks::new(net, Arc::clone(&web.directory), |page, targets| graph.links(page, targets))?;
+    let mut outcome =
+        Done { links: out_links.len() as u64, making: make_start.elapsed().as_secs_f64(), ..Done::default() };
     // All workers must begin the timed part together.
     net.all_gather("links made", ())?;
-    let mut begun = Instant::now();
+    let mut stage_start = Instant::now();
     let mut stages = Vec::new();
     let mut stage = |name| {
-        stages.push((name, begun.elapsed().as_secs_f64()));
-        begun = Instant::now();
+        stages.push((name, stage_start.elapsed().as_secs_f64()));
+        stage_start = Instant::now();
     };
     let Web { directory, labels, sizes } = web;
-    let from_elsewhere = links::count_incoming(net, &out)?;
+    let from_elsewhere = links::count_incoming(net, &out_links)?;
     stage("links from elsewhere");
 
     let clusters = TrivialClusters { labels, sizes };
-    let (rows, merging) = link_summary::of_clusters(net, &out, &directory.hosts, clusters, None, settings)?;
-    done.summary_rows = rows.len() as u64;
+    let (rows, merging) = link_summary::of_clusters(net, &out_links, &directory.hosts, clusters, None, settings)?;
+    outcome.summary_rows = rows.len() as u64;
     let edges: Vec<(ClusterId, ClusterId)> = match settings.merge {
         MergeCondition::Tolerant => Vec::new(),
         merge => {
@@ -137,28 +139,29 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &ClusterSettin
         }
     };
     drop(rows);
-    done.merging = edges.len() as u64;
+    outcome.merging = edges.len() as u64;
     for block in merging.blocks() {
-        done.merging += block?.len() as u64;
+        outcome.merging += block?.len() as u64;
     }
     stage("LinkSummary");
 
-    let mut found = match settings.merge {
+    let mut clusters = match settings.merge {
         MergeCondition::Tolerant => {
-            tolerant::similar_clusters(net, directory, clusters, merging, &out, &from_elsewhere, settings)?
+            tolerant::similar_clusters(net, directory, clusters, merging, &out_links, &from_elsewhere, settings)?
         }
         MergeCondition::Exact | MergeCondition::Extended => {
-            growth::similar_clusters(net, directory, labels, &out, &from_elsewhere, edges, settings)?
+            growth::similar_clusters(net, directory, labels, &out_links, &from_elsewhere, edges, settings)?
         }
     };
     stage("growth");
-    found.retain(|cluster| !cluster.double);
-    done.clusters = found.len() as u64;
-    done.collections = found.iter().map(|cluster| cluster.collections.len() as u64).sum();
-    done.pages = found.iter().flat_map(|cluster| &cluster.collections).map(|found| found.members.len() as u64).sum();
-    done.taken_out = found.iter().map(|cluster| u64::from(cluster.taken_out)).sum();
-    done.stages = stages;
-    Ok(done)
+    clusters.retain(|cluster| !cluster.double);
+    outcome.clusters = clusters.len() as u64;
+    outcome.collections = clusters.iter().map(|cluster| cluster.collections.len() as u64).sum();
+    outcome.pages =
+        clusters.iter().flat_map(|cluster| &cluster.collections).map(|found| found.members.len() as u64).sum();
+    outcome.taken_out = clusters.iter().map(|cluster| u64::from(cluster.taken_out)).sum();
+    outcome.stages = stages;
+    Ok(outcome)
 }
 
 /// Returns the trivial cluster of every page of a graph, named by its smallest page.
@@ -198,13 +201,13 @@ struct Planted {
 
 impl Planted {
     fn of(graph: &LinkGraph) -> Planted {
-        let mut planted = Planted::default();
+        let mut counts = Planted::default();
         let (mut clusters, mut collections) = (BTreeSet::new(), BTreeSet::new());
         for page in Page::first(graph.pages() as usize).filter(|&page| graph.cardinality(page) > 1) {
-            planted.pages += 1;
+            counts.pages += 1;
             clusters.insert(graph.similar_cluster(page));
             collections.insert(graph.host(page));
         }
-        Planted { clusters: clusters.len(), collections: collections.len(), ..planted }
+        Planted { clusters: clusters.len(), collections: collections.len(), ..counts }
     }
 }

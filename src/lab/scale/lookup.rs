@@ -52,39 +52,39 @@ fn url(n: u64, pages: u64) -> String {
 pub(super) fn look_ups(options: &Options) -> Result<Vec<FigureRow>> {
     let pages = options.scale;
     let run = options.work.join("run").display().to_string();
-    make(&Location::parse(&run)?, pages, false)?;
+    write_result(&Location::parse(&run)?, pages, false)?;
     let index = options.output.as_ref().unwrap_or(&options.work).join("idx").display().to_string();
     forget_peak_memory();
     let (making, manifest) = seconds(|| build(&settings(options, &run, &index, false)));
     let bytes: u64 = manifest?.files.iter().map(|file| file.bytes).sum();
     let peak = peak_memory_bytes() as f64 / 1e9;
-    let (opening, opened) = seconds(|| LookupIndex::open(&index));
-    let opened = opened?;
+    let (opening, index_opened) = seconds(|| LookupIndex::open(&index));
+    let index_opened = index_opened?;
     let batches: Vec<String> = (0..QUERIED_URLS / BATCH)
         .map(|batch| {
-            let asked = |at: u64| splitmix64(batch * BATCH + at) % (2 * pages);
-            (0..BATCH).map(|at| url(asked(at), pages) + "\n").collect()
+            let url_number = |at: u64| splitmix64(batch * BATCH + at) % (2 * pages);
+            (0..BATCH).map(|at| url(url_number(at), pages) + "\n").collect()
         })
         .collect();
-    let mut asker = LookupSession::new(&opened, None);
+    let mut asker = LookupSession::new(&index_opened, None);
     let mut answers = String::new();
     let mut pass = || -> Result<f64> {
-        let (took, done) = core_seconds(|| {
+        let (duration, result) = core_seconds(|| {
             batches.iter().try_for_each(|lines| {
                 answers.clear();
                 answer_lines(&mut asker, lines, LineForm::default(), &mut answers).map(drop)
             })
         });
-        done.map(|()| QUERIED_URLS as f64 / took)
+        result.map(|()| QUERIED_URLS as f64 / duration)
     };
     // The first pass reads the mapped files, and checks them.
     let first = pass()?;
     let rates: Vec<f64> = (0..5).map(|_| pass()).collect::<Result<_>>()?;
-    let mut skipped = 0;
+    let mut n_skipped = 0;
     for batch in &batches[..10] {
         answers.clear();
-        answer_lines(&mut LookupSession::new(&opened, None), batch, LineForm::default(), &mut answers)?;
-        skipped += answers.lines().filter(|line| line.starts_with("skip\t")).count();
+        answer_lines(&mut LookupSession::new(&index_opened, None), batch, LineForm::default(), &mut answers)?;
+        n_skipped += answers.lines().filter(|line| line.starts_with("skip\t")).count();
     }
     Ok(vec![
         figure("index made, by the clock", making, "s"),
@@ -93,7 +93,7 @@ pub(super) fn look_ups(options: &Options) -> Result<Vec<FigureRow>> {
         figure("index opened", opening * 1000.0, "ms").at_most(100.0),
         figure("URLs a second on a core, first pass", first, "URLs/s"),
         figure("URLs a second on a core", median(rates), "URLs/s").at_least(REACH),
-        figure("of 10,000 URLs asked for, skipped", skipped as f64, "URLs"),
+        figure("of 10,000 URLs asked for, skipped", n_skipped as f64, "URLs"),
     ])
 }
 
@@ -101,37 +101,37 @@ pub(super) fn look_ups(options: &Options) -> Result<Vec<FigureRow>> {
 pub(super) fn near(options: &Options) -> Result<Vec<FigureRow>> {
     let pages = options.scale;
     let run = options.work.join("run").display().to_string();
-    make(&Location::parse(&run)?, pages, true)?;
+    write_result(&Location::parse(&run)?, pages, true)?;
     let index = options.output.as_ref().unwrap_or(&options.work).join("idx").display().to_string();
     let (making, manifest) = seconds(|| build(&settings(options, &run, &index, true)));
     let bytes: u64 = manifest?.files.iter().filter(|file| file.path.starts_with("chunks")).map(|file| file.bytes).sum();
-    let opened = LookupIndex::open(&index)?;
-    let overlap = &opened.about.run.job.overlap;
-    let (mut times, mut found) = (Vec::new(), 0);
+    let lookup_index = LookupIndex::open(&index)?;
+    let overlap = &lookup_index.about.run.job.overlap;
+    let (mut times, mut n_similar) = (Vec::new(), 0);
     for text in 0..TEXTS {
         // The text is a page of the crawl in which three chunks are replaced.
         let page = splitmix64(text ^ 77) % pages;
         let mut fprints: Vec<u64> =
             (0..CHUNKS).map(|at| if at < 3 { splitmix64((text << 8) | at) } else { chunk(page, at) }).collect();
         fprints.sort_unstable();
-        let (took, compared) = seconds(|| compare(&opened, &fprints, overlap));
-        found += usize::from(compared?.is_some_and(|compared| compared.near.len() as u64 >= FAMILY));
-        times.push(took);
+        let (duration, comparison) = seconds(|| compare(&lookup_index, &fprints, overlap));
+        n_similar += usize::from(comparison?.is_some_and(|compared| compared.near.len() as u64 >= FAMILY));
+        times.push(duration);
     }
     times.sort_unstable_by(f64::total_cmp);
-    let at = |share: f64| times[(share * (times.len() - 1) as f64) as usize] * 1e6;
+    let quantile = |share: f64| times[(share * (times.len() - 1) as f64) as usize] * 1e6;
     Ok(vec![
         figure("index with chunks made, by the clock", making, "s"),
         figure("bytes of chunks", bytes as f64 / pages as f64, "bytes a page"),
-        figure("a text compared, median", at(0.5), "us").at_most(NEAR_REACH * 1e6),
-        figure("a text compared, 99 of 100", at(0.99), "us"),
-        figure("texts whose whole family was found", found as f64 / TEXTS as f64, "share").at_least(1.0),
+        figure("a text compared, median", quantile(0.5), "us").at_most(NEAR_REACH * 1e6),
+        figure("a text compared, 99 of 100", quantile(0.99), "us"),
+        figure("texts whose whole family was found", n_similar as f64 / TEXTS as f64, "share").at_least(1.0),
     ])
 }
 
 fn settings(options: &Options, run: &str, index: &str, chunks: bool) -> BuildSettings {
     BuildSettings {
-        in_force: None,
+        active_rules: None,
         run: run.into(),
         output: index.into(),
         chunks,
@@ -145,45 +145,51 @@ fn settings(options: &Options, run: &str, index: &str, chunks: bool) -> BuildSet
 }
 
 /// Returns a chunk of a page. All but four chunks are common to its family.
-fn chunk(page: u64, at: u64) -> u64 {
-    let of = if at < CHUNKS - 4 { (page / FAMILY) | (1 << 60) } else { page };
-    splitmix64((of << 8) | at)
+fn chunk(page: u64, number: u64) -> u64 {
+    let chunk_owner = if number < CHUNKS - 4 { (page / FAMILY) | (1 << 60) } else { page };
+    splitmix64((chunk_owner << 8) | number)
 }
 
 /// Writes a synthetic result of `pages` pages, of which a quarter may be skipped in favour of the
 /// page before them.
-fn make(folder: &Location, pages: u64, chunks: bool) -> Result<()> {
+fn write_result(folder: &Location, pages: u64, chunks: bool) -> Result<()> {
     let mut writer = ResultWriter::new(folder)?;
     let mut rows: Vec<(DocId, u64)> = (0..pages).map(|n| (doc_id(&url(n, pages)), n)).collect();
     // The table `pages` of a result is sorted by doc id.
     rows.sort_unstable();
     let is_skipped = |n: u64| n % 4 == 1;
-    for some in rows.chunks(ROWS) {
-        let ids = |value: &dyn Fn(u64) -> u64| TableColumn::Id(some.iter().map(|row| value(row.1)).collect());
-        let texts = |value: &dyn Fn(u64) -> String| TableColumn::Text(some.iter().map(|row| value(row.1)).collect());
+    for batch in rows.chunks(ROWS) {
+        let ids = |value: &dyn Fn(u64) -> u64| TableColumn::Id(batch.iter().map(|row| value(row.1)).collect());
+        let texts = |value: &dyn Fn(u64) -> String| TableColumn::Text(batch.iter().map(|row| value(row.1)).collect());
         // A copy has the text of the page before it, unless texts are compared by chunks.
         let text = |n: u64| splitmix64(if is_skipped(n) && !chunks { n - 1 } else { n } | (1 << 61));
         let host = |n: u64| url(n, pages).split('/').nth(2).unwrap_or_default().to_string();
         writer.add(
             "pages",
             Table::new([
-                ("doc_id", TableColumn::Id(some.iter().map(|row| row.0).collect())),
+                ("doc_id", TableColumn::Id(batch.iter().map(|row| row.0).collect())),
                 ("url", texts(&|n| url(n, pages))),
                 ("host", texts(&host)),
                 ("title", texts(&|n| format!("Page {n} of {}", host(n)))),
-                ("fetch_time", TableColumn::Time(some.iter().map(|row| 1_700_000_000 + row.1 as i64 % 9000).collect())),
+                (
+                    "fetch_time",
+                    TableColumn::Time(batch.iter().map(|row| 1_700_000_000 + row.1 as i64 % 9000).collect()),
+                ),
                 ("exact", ids(&text)),
                 ("simhash", ids(&text)),
-                ("has_simhash", TableColumn::Bool(vec![true; some.len()])),
+                ("has_simhash", TableColumn::Bool(vec![true; batch.len()])),
             ]),
         )?;
-        let skipped: Vec<(DocId, u64)> = some.iter().copied().filter(|row| is_skipped(row.1)).collect();
+        let skipped_rows: Vec<(DocId, u64)> = batch.iter().copied().filter(|row| is_skipped(row.1)).collect();
         writer.add(
             "avoid",
             Table::new([
-                ("doc_id", TableColumn::Id(skipped.iter().map(|row| row.0).collect())),
-                ("keep_doc_id", TableColumn::Id(skipped.iter().map(|row| doc_id(&url(row.1 - 1, pages))).collect())),
-                ("why", TableColumn::Text(skipped.iter().map(|_| "exact".to_string()).collect())),
+                ("doc_id", TableColumn::Id(skipped_rows.iter().map(|row| row.0).collect())),
+                (
+                    "keep_doc_id",
+                    TableColumn::Id(skipped_rows.iter().map(|row| doc_id(&url(row.1 - 1, pages))).collect()),
+                ),
+                ("why", TableColumn::Text(skipped_rows.iter().map(|_| "exact".to_string()).collect())),
             ]),
         )?;
     }
@@ -191,13 +197,13 @@ fn make(folder: &Location, pages: u64, chunks: bool) -> Result<()> {
     let mut pairs: Vec<(DocId, DocId)> = rows.iter().filter(|row| is_skipped(row.1)).map(pair).collect();
     pairs.iter_mut().for_each(|pair| *pair = (pair.0.min(pair.1), pair.0.max(pair.1)));
     pairs.sort_unstable();
-    for some in pairs.chunks(ROWS) {
+    for batch in pairs.chunks(ROWS) {
         writer.add(
             "clusters",
             Table::new([
-                ("cluster", TableColumn::Id(some.iter().flat_map(|pair| [pair.0; 2]).collect())),
-                ("doc_id", TableColumn::Id(some.iter().flat_map(|pair| [pair.0, pair.1]).collect())),
-                ("role", TableColumn::Text(some.iter().flat_map(|_| ["keep", "exact"].map(String::from)).collect())),
+                ("cluster", TableColumn::Id(batch.iter().flat_map(|pair| [pair.0; 2]).collect())),
+                ("doc_id", TableColumn::Id(batch.iter().flat_map(|pair| [pair.0, pair.1]).collect())),
+                ("role", TableColumn::Text(batch.iter().flat_map(|_| ["keep", "exact"].map(String::from)).collect())),
             ]),
         )?;
     }
@@ -205,9 +211,9 @@ fn make(folder: &Location, pages: u64, chunks: bool) -> Result<()> {
         let mut table: Vec<(u64, DocId)> =
             rows.iter().flat_map(|&(id, n)| (0..CHUNKS).map(move |at| (chunk(n, at), id))).collect();
         table.sort_unstable();
-        for some in table.chunks(ROWS) {
-            let fprints = TableColumn::Id(some.iter().map(|row| row.0).collect());
-            let ids = TableColumn::Id(some.iter().map(|row| row.1).collect());
+        for batch in table.chunks(ROWS) {
+            let fprints = TableColumn::Id(batch.iter().map(|row| row.0).collect());
+            let ids = TableColumn::Id(batch.iter().map(|row| row.1).collect());
             writer.add("fprint_docid", Table::new([("fprint", fprints), ("doc_id", ids)]))?;
         }
     }

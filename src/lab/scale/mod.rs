@@ -25,31 +25,31 @@ const SIXTEENTH: u64 = 1_500_000;
 
 /// Returns the entries for our benchmarks on the problems of the papers.
 pub fn entries() -> Vec<Experiment> {
-    let of_pages = |name, about, run| Experiment {
+    let experiment = |name, summary, run| Experiment {
         name,
-        about,
+        about: summary,
         unit: "pages",
         scale: SIXTEENTH,
         full: PAGES,
         run: ExperimentRun::Alone(run),
     };
     vec![
-        of_pages(
+        experiment(
             "bench-overlap-two-line",
             "sort and all-pairs overlap, two-line chunks, T = 25, 8 GiB (SGM98 Table 1)",
             overlap::two_line,
         ),
-        of_pages(
+        experiment(
             "bench-overlap-four-line",
             "sort and all-pairs overlap, four-line chunks, T = 15, 8 GiB (SGM98 Table 1)",
             overlap::four_line,
         ),
-        of_pages(
+        experiment(
             "bench-overlap-memory",
             "the two-line job with 1 GiB for each process, compared with 8 GiB",
             overlap::memory,
         ),
-        of_pages(
+        experiment(
             "bench-overlap-growth",
             "the two-line job: two workers compared with one, and its cost for sixteen times the pages",
             overlap::growth,
@@ -63,19 +63,23 @@ pub fn entries() -> Vec<Experiment> {
             full: 58_750_324,
             run: ExperimentRun::Alone(peer::run),
         },
-        of_pages("bench-diff", "two results of made-up pages compared, as webtwin diff does", diff::run),
-        of_pages("bench-workers", "overlap, trivial clusters and growth: two workers compared with one", workers::run),
-        of_pages(
+        experiment("bench-diff", "two results of made-up pages compared, as webtwin diff does", diff::run),
+        experiment(
+            "bench-workers",
+            "overlap, trivial clusters and growth: two workers compared with one",
+            workers::run,
+        ),
+        experiment(
             "bench-components",
             "trivial clusters of 24 million pages from 200 million similar pairs",
             components::run,
         ),
-        of_pages(
+        experiment(
             "bench-growth",
             "LinkSummary and growth, 24 million pages, 200 million links, 4 GiB (CSG00 section 5.1)",
             growth::run,
         ),
-        of_pages(
+        experiment(
             "bench-tolerant-growth",
             "LinkSummary and growth under the tolerant condition, 24 million pages, 200 million links, 4 GiB",
             growth::tolerant,
@@ -122,14 +126,14 @@ fn scaled(pages: u64, reach: f64) -> f64 {
     reach * pages as f64 / PAGES as f64
 }
 
-/// Returns the available capacity of the machine: processor time since `before`, and the number of
-/// processes ready to run in the last minute, including those of other programs. Returns only the
-/// former if the system does not report the load.
-fn of_the_machine(before: f64, workers: usize) -> Vec<FigureRow> {
-    let spent = processor_seconds() - before;
+/// Returns the available capacity of the machine: processor time since `cpu_before`, and the number
+/// of processes ready to run in the last minute, including those of other programs. Returns only
+/// the former if the system does not report the load.
+fn of_the_machine(cpu_before: f64, workers: usize) -> Vec<FigureRow> {
+    let cpu_used = processor_seconds() - cpu_before;
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().and_then(|load| load.parse().ok());
-    let mut rows = vec![figure("processor time of all this, by worker", spent / workers as f64, "s")];
+    let mut rows = vec![figure("processor time of all this, by worker", cpu_used / workers as f64, "s")];
     rows.extend(load.map(|load| figure("load of the machine in the last minute", load, "threads")));
     rows
 }

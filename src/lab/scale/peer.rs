@@ -32,48 +32,48 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     // Five million documents have 58,750,324 rows.
     let docs = (options.scale as u128 * 5_000_000 / 58_750_324).clamp(1000, u128::from(u32::MAX)) as u32;
     let table = options.work.join("tuples.bin");
-    let (made, rows) = seconds(|| write_peer_table(docs, &table));
+    let (make_seconds, rows) = seconds(|| write_peer_table(docs, &table));
     let rows_made = rows?;
-    let means = MeasurementLimits { workers: options.workers, memory_bytes: 0, spill: options.work.clone() };
+    let limits = MeasurementLimits { workers: options.workers, memory_bytes: 0, spill: options.work.clone() };
     forget_peak_memory();
-    let before = processor_seconds();
-    let found = overlap_of_peer_table(&table, docs, MIN_SHARED, &means)?;
-    let spent = of_the_machine(before, options.workers);
+    let cpu_before = processor_seconds();
+    let join = overlap_of_peer_table(&table, docs, MIN_SHARED, &limits)?;
+    let cpu_seconds = of_the_machine(cpu_before, options.workers);
     let peer = self_join(&table, options);
     if let Ok(peer) = &peer
-        && (peer.similar, peer.checksum) != (found.similar, found.checksum)
+        && (peer.similar, peer.checksum) != (join.similar, join.checksum)
     {
         return Err(Error::Invariant(format!(
             "{} found {} pairs, webtwin {}",
-            peer.program, peer.similar, found.similar
+            peer.program, peer.similar, join.similar
         )));
     }
     let (name, peer) = match peer {
         Ok(peer) => (peer.program.clone(), Some(peer)),
         Err(reason) => (format!("DuckDB ({reason})"), None),
     };
-    let of_peer = |what: &str, of: &dyn Fn(&SelfJoin) -> f64, unit: &str| FigureRow {
-        ours: peer.as_ref().map(of),
-        ..figure(what, 0.0, unit)
+    let figure_of_join = |label: &str, value_of: &dyn Fn(&SelfJoin) -> f64, unit: &str| FigureRow {
+        ours: peer.as_ref().map(value_of),
+        ..figure(label, 0.0, unit)
     };
-    let mut out = vec![
+    let mut rows = vec![
         figure("rows", rows_made as f64, "rows"),
-        figure("made in", made, "s"),
-        figure("sort and all-pairs overlap, from a file", found.seconds, "s"),
-        of_peer(&format!("self-join, {name}"), &|peer| peer.seconds, "s"),
-        of_peer("the latter against the former", &|peer| peer.seconds / found.seconds, "times").at_least(10.0),
-        figure("peak memory", found.peak_memory_bytes as f64 / 1e6, "MB"),
-        of_peer("peak memory of the self-join", &|peer| peer.peak_memory_bytes as f64 / 1e6, "MB"),
-        of_peer(
+        figure("made in", make_seconds, "s"),
+        figure("sort and all-pairs overlap, from a file", join.seconds, "s"),
+        figure_of_join(&format!("self-join, {name}"), &|peer| peer.seconds, "s"),
+        figure_of_join("the latter against the former", &|peer| peer.seconds / join.seconds, "times").at_least(10.0),
+        figure("peak memory", join.peak_memory_bytes as f64 / 1e6, "MB"),
+        figure_of_join("peak memory of the self-join", &|peer| peer.peak_memory_bytes as f64 / 1e6, "MB"),
+        figure_of_join(
             "the former as a share of the latter",
-            &|peer| found.peak_memory_bytes as f64 / peer.peak_memory_bytes as f64,
+            &|peer| join.peak_memory_bytes as f64 / peer.peak_memory_bytes as f64,
             "share",
         )
         .at_most(0.25),
-        figure("similar pairs, of one checksum", found.similar as f64, "pairs"),
+        figure("similar pairs, of one checksum", join.similar as f64, "pairs"),
     ];
-    out.extend(spent);
-    Ok(out)
+    rows.extend(cpu_seconds);
+    Ok(rows)
 }
 
 /// Runs the same join in DuckDB. Returns the reason if that is not possible.

@@ -79,47 +79,47 @@ type Choose<'a> = dyn Fn(&[usize], &[Known], u32) -> Vec<usize> + 'a;
 /// Returns the number of wrong page skips over all crawls, if `choose` selects the mirrors to
 /// visit.
 fn wrong_skips(mirrors: &[Mirror], choose: &mut Choose<'_>, on_end: &dyn Fn(&Mirror, u32)) -> u64 {
-    let mut known = vec![Known { visited: 0, lasted: 0, is_skipped: true }; mirrors.len()];
-    let mut wrong = 0;
+    let mut states = vec![Known { visited: 0, lasted: 0, is_skipped: true }; mirrors.len()];
+    let mut n_wrong = 0;
     for crawl in 1..=CRAWLS {
-        let skipped: Vec<usize> = (0..mirrors.len()).filter(|&at| known[at].is_skipped).collect();
-        for at in choose(&skipped, &known, crawl) {
-            let has_ended = mirrors[at].ends <= crawl;
-            let shows = unit(at as u64, 1000 + u64::from(crawl)) < POLICY.confidence;
-            let interval = crawl - known[at].visited;
+        let skipped_mirrors: Vec<usize> = (0..mirrors.len()).filter(|&at| states[at].is_skipped).collect();
+        for mirror in choose(&skipped_mirrors, &states, crawl) {
+            let has_ended = mirrors[mirror].ends <= crawl;
+            let shows = unit(mirror as u64, 1000 + u64::from(crawl)) < POLICY.confidence;
+            let interval = crawl - states[mirror].visited;
             if has_ended && shows {
-                on_end(&mirrors[at], known[at].lasted + interval);
-                known[at].is_skipped = false;
+                on_end(&mirrors[mirror], states[mirror].lasted + interval);
+                states[mirror].is_skipped = false;
             } else {
-                known[at] = Known { visited: crawl, lasted: known[at].lasted + interval, is_skipped: true };
+                states[mirror] = Known { visited: crawl, lasted: states[mirror].lasted + interval, is_skipped: true };
             }
         }
-        let still = (0..mirrors.len()).filter(|&at| known[at].is_skipped && mirrors[at].ends <= crawl);
-        wrong += still.map(|at| u64::from(mirrors[at].size)).sum::<u64>();
+        let wrongly_skipped = (0..mirrors.len()).filter(|&at| states[at].is_skipped && mirrors[at].ends <= crawl);
+        n_wrong += wrongly_skipped.map(|at| u64::from(mirrors[at].size)).sum::<u64>();
     }
-    wrong
+    n_wrong
 }
 
 /// Compares the policies.
 pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let mirrors: Vec<Mirror> = (0..options.scale).map(mirror).collect();
     let cost = |at: usize| u64::from(probes(&POLICY, mirrors[at].size));
-    let all: u64 = (0..mirrors.len()).map(cost).sum();
+    let total_cost: u64 = (0..mirrors.len()).map(cost).sum();
     let nobody = wrong_skips(&mirrors, &mut |_, _, _| Vec::new(), &|_, _| {});
     let mut rows = vec![
         figure("mirrors", mirrors.len() as f64, "mirrors"),
         figure("wrong skips without a visit, over 50 crawls", nobody as f64, "page skips"),
     ];
     for share in BUDGETS {
-        let budget = (share * all as f64) as u64;
+        let budget = (share * total_cost as f64) as u64;
         // Selects mirrors by descending rank, as long as they fit into the budget.
-        let by_rank = |skipped: &[usize], rank: &dyn Fn(usize) -> f64| {
-            let mut order: Vec<usize> = skipped.to_vec();
+        let take_by_rank = |skipped_mirrors: &[usize], rank: &dyn Fn(usize) -> f64| {
+            let mut order: Vec<usize> = skipped_mirrors.to_vec();
             order.sort_by(|&x, &y| rank(y).total_cmp(&rank(x)).then(x.cmp(&y)));
             let mut left = budget;
-            order.retain(|&at| match cost(at) <= left {
+            order.retain(|&mirror| match cost(mirror) <= left {
                 true => {
-                    left -= cost(at);
+                    left -= cost(mirror);
                     true
                 }
                 false => false,
@@ -128,43 +128,43 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
         };
         let uniform = wrong_skips(
             &mirrors,
-            &mut |skipped, known, crawl| by_rank(skipped, &|at| f64::from(crawl - known[at].visited)),
+            &mut |skipped, known, crawl| take_by_rank(skipped, &|at| f64::from(crawl - known[at].visited)),
             &|_, _| {},
         );
         let proportional = wrong_skips(
             &mirrors,
-            &mut |skipped, known, crawl| {
-                by_rank(skipped, &|at| mirrors[at].rate * f64::from(crawl - known[at].visited))
+            &mut |skipped_mirrors, states, crawl| {
+                take_by_rank(skipped_mirrors, &|at| mirrors[at].rate * f64::from(crawl - states[at].visited))
             },
             &|_, _| {},
         );
         // The policy learns from the observed ends, which the other callback records, so both
         // closures share the list.
-        let past = std::cell::RefCell::new(Vec::new());
-        let mut hazard = |skipped: &[usize], known: &[Known], crawl: u32| -> Vec<usize> {
-            let relation = |&at: &usize| Relation {
-                kind: mirrors[at].kind,
-                intervals: known[at].lasted,
+        let history = std::cell::RefCell::new(Vec::new());
+        let mut hazard = |skipped_mirrors: &[usize], states: &[Known], crawl: u32| -> Vec<usize> {
+            let relation = |&mirror: &usize| Relation {
+                kind: mirrors[mirror].kind,
+                intervals: states[mirror].lasted,
                 ends: 0,
-                skipped: mirrors[at].size,
-                age: crawl - known[at].visited,
+                n_skipped: mirrors[mirror].size,
+                age: crawl - states[mirror].visited,
             };
-            let relations: Vec<Relation> = skipped.iter().map(relation).collect();
-            let worth = worth(&relations, &past.borrow(), &POLICY);
-            let chosen = within(budget, &worth, &order(&worth));
-            skipped.iter().zip(chosen).filter(|one| one.1).map(|one| *one.0).collect()
+            let relations: Vec<Relation> = skipped_mirrors.iter().map(relation).collect();
+            let values = worth(&relations, &history.borrow(), &POLICY);
+            let is_chosen = within(budget, &values, &order(&values));
+            skipped_mirrors.iter().zip(is_chosen).filter(|one| one.1).map(|one| *one.0).collect()
         };
-        let noted = |mirror: &Mirror, intervals: u32| {
-            past.borrow_mut().push(Relation { kind: mirror.kind, intervals, ends: 1, skipped: 0, age: 1 });
+        let note_end = |mirror: &Mirror, intervals: u32| {
+            history.borrow_mut().push(Relation { kind: mirror.kind, intervals, ends: 1, n_skipped: 0, age: 1 });
         };
-        let hazard = wrong_skips(&mirrors, &mut hazard, &noted);
+        let hazard = wrong_skips(&mirrors, &mut hazard, &note_end);
         let caught = |wrong: u64| 1.0 - wrong as f64 / nobody as f64;
         let best = caught(uniform).max(caught(proportional));
-        let what =
+        let label_of =
             |policy: &str| format!("wrong skips caught at {:.0} % of all probes a crawl, {policy}", 100.0 * share);
-        rows.push(figure(&what("by hazard"), caught(hazard), "share").at_least(best));
-        rows.push(figure(&what("uniform"), caught(uniform), "share"));
-        rows.push(figure(&what("proportional"), caught(proportional), "share"));
+        rows.push(figure(&label_of("by hazard"), caught(hazard), "share").at_least(best));
+        rows.push(figure(&label_of("uniform"), caught(uniform), "share"));
+        rows.push(figure(&label_of("proportional"), caught(proportional), "share"));
     }
     Ok(rows)
 }

@@ -19,28 +19,28 @@ pub(super) fn table_2(options: &Options) -> Result<Vec<FigureRow>> {
     let job = include_str!("../../../jobs/repro/sgm98-table2.toml");
     let run = MeasuredRun::given_or_made(options, "jobs/repro/sgm98-table2.toml", job)?;
     let mut rows = vec![figure("pages", run.summary.pages.pages as f64, "pages")];
-    let mut largest: Vec<_> = run.summary.largest_similar_clusters.iter().collect();
-    largest.sort_by_key(|cluster| std::cmp::Reverse(cluster.servers));
-    for (rank, largest) in largest.into_iter().take(5).enumerate() {
-        let what = format!("{}: {} ({} pages)", rank + 1, largest.url, largest.size);
-        rows.push(figure(&what, f64::from(largest.servers), "servers"));
+    let mut clusters: Vec<_> = run.summary.largest_similar_clusters.iter().collect();
+    clusters.sort_by_key(|cluster| std::cmp::Reverse(cluster.servers));
+    for (rank, cluster) in clusters.into_iter().take(5).enumerate() {
+        let label = format!("{}: {} ({} pages)", rank + 1, cluster.url, cluster.size);
+        rows.push(figure(&label, f64::from(cluster.servers), "servers"));
     }
     let servers = &run.summary.servers;
     rows.push(figure("hosts", run.summary.hosts as f64, "hosts"));
     rows.push(figure("servers, aliases folded", servers.servers as f64, "servers"));
-    for (what, pages) in [
+    for (label, pages) in [
         ("copies by URL aliases", servers.surplus.url_alias),
         ("copies on the same server that are similar only", servers.surplus.same_server),
         ("copies by server aliases", servers.surplus.server_alias),
         ("copies on other servers", servers.surplus.replicated),
         ("pages on ten servers and more, all copies", servers.surplus.popular_pages),
     ] {
-        rows.push(figure(what, pages as f64, "pages"));
+        rows.push(figure(label, pages as f64, "pages"));
     }
     // The crawls that we can measure do not contain these, so the rows are separate. The paper has
     // no counts for its reasons.
-    for (rank, (what, servers)) in PUBLISHED.into_iter().enumerate() {
-        rows.push(not_ours(&format!("{}: {what} (the paper's)", rank + 1), servers, "servers"));
+    for (rank, (label, servers)) in PUBLISHED.into_iter().enumerate() {
+        rows.push(not_ours(&format!("{}: {label} (the paper's)", rank + 1), servers, "servers"));
     }
     Ok(rows)
 }

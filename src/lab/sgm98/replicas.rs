@@ -26,38 +26,42 @@ pub(super) fn figure_1(options: &Options) -> Result<Vec<FigureRow>> {
 
 /// Returns the bars of replicas as rows, and draws them as a figure.
 pub(in super::super) fn histogram(options: &Options, name: &str, title: &str) -> Result<Vec<FigureRow>> {
-    let found = replication(options)?;
+    let histograms = replication(options)?;
     let mut tsv = String::from("compared by\treplicas\tpages\tshare\n");
     let mut rows = Vec::new();
-    for (by, bars) in &found {
+    for (unit, bars) in &histograms {
         for bar in bars {
-            let what = format!("{}: pages with {} replicas", by.name(), bar.replicas);
-            let published = PUBLISHED.iter().find(|known| (known.0, known.1) == (*by, &bar.replicas[..]));
-            rows.push(FigureRow { published: published.map(|known| known.2), ..figure(&what, bar.share, "share") });
-            let _ = writeln!(tsv, "{}\t{}\t{}\t{:.6}", by.name(), bar.replicas, bar.pages, bar.share);
+            let label = format!("{}: pages with {} replicas", unit.name(), bar.replicas);
+            let paper_value = PUBLISHED.iter().find(|known| (known.0, known.1) == (*unit, &bar.replicas[..]));
+            rows.push(FigureRow { published: paper_value.map(|known| known.2), ..figure(&label, bar.share, "share") });
+            let _ = writeln!(tsv, "{}\t{}\t{}\t{:.6}", unit.name(), bar.replicas, bar.pages, bar.share);
         }
-        let more = 1.0 - bars[0].share;
-        let published = match by {
+        let replicated_share = 1.0 - bars[0].share;
+        let paper_value = match unit {
             ComparisonUnit::Document => Some(0.36),
             ComparisonUnit::TwoLines => Some(0.48),
             _ => None,
         };
         rows.push(FigureRow {
-            published,
-            ..figure(&format!("{}: pages with more than one", by.name()), (more * 1e6).round() / 1e6, "share")
+            published: paper_value,
+            ..figure(
+                &format!("{}: pages with more than one", unit.name()),
+                (replicated_share * 1e6).round() / 1e6,
+                "share",
+            )
         });
     }
-    let labels: Vec<&str> = found[0].1.iter().map(|bar| &bar.replicas[..]).collect();
+    let labels: Vec<&str> = histograms[0].1.iter().map(|bar| &bar.replicas[..]).collect();
     let series: Vec<(&str, Vec<f64>)> =
-        found.iter().map(|(by, bars)| (by.name(), bars.iter().map(|bar| bar.share).collect())).collect();
+        histograms.iter().map(|(by, bars)| (by.name(), bars.iter().map(|bar| bar.share).collect())).collect();
     put(options, name, draw::grouped_bars(title, "replicas, the page itself counted", &labels, &series), tsv)?;
     Ok(rows)
 }
 
 /// Returns the published savings: "the number of pages to be visited can be reduced by 22%", "29%"
 /// for 15 four-line chunks, "33%" for 25 two-line chunks (section 3).
-fn published(by: ComparisonUnit) -> Option<f64> {
-    match by {
+fn paper_savings(unit: ComparisonUnit) -> Option<f64> {
+    match unit {
         ComparisonUnit::Document => Some(0.22),
         ComparisonUnit::FourLines => Some(0.29),
         ComparisonUnit::TwoLines => Some(0.33),
@@ -67,9 +71,9 @@ fn published(by: ComparisonUnit) -> Option<f64> {
 
 /// Reproduces the savings of section 3.
 pub(super) fn savings(options: &Options) -> Result<Vec<FigureRow>> {
-    let row = |by: ComparisonUnit, saved: f64, of: &str| FigureRow {
-        published: published(by),
-        ..figure(&format!("{}: {of} saved", by.name()), (saved * 1e6).round() / 1e6, "share")
+    let row = |unit: ComparisonUnit, saved_share: f64, paper_unit: &str| FigureRow {
+        published: paper_savings(unit),
+        ..figure(&format!("{}: {paper_unit} saved", unit.name()), (saved_share * 1e6).round() / 1e6, "share")
     };
     if let Some(run) = &options.input {
         let run = MeasuredRun::read(run)?;
@@ -85,12 +89,12 @@ pub(super) fn savings(options: &Options) -> Result<Vec<FigureRow>> {
         rows.push(row(run.by(), summary.skip_share_of_bytes, "bytes"));
         return Ok(rows);
     }
-    let saved = |groups: &ClusterHistogram| 1.0 - groups.values().sum::<u64>() as f64 / options.scale as f64;
-    let (four, two) = (made_up(options, Chunking::FourLines)?, made_up(options, Chunking::TwoLines)?);
+    let saved_by = |groups: &ClusterHistogram| 1.0 - groups.values().sum::<u64>() as f64 / options.scale as f64;
+    let (four, two_lines) = (made_up(options, Chunking::FourLines)?, made_up(options, Chunking::TwoLines)?);
     Ok(vec![
         figure("pages", options.scale as f64, "pages"),
-        row(ComparisonUnit::Document, saved(&two.exact), "pages"),
-        row(ComparisonUnit::FourLines, saved(&four.similar), "pages"),
-        row(ComparisonUnit::TwoLines, saved(&two.similar), "pages"),
+        row(ComparisonUnit::Document, saved_by(&two_lines.exact), "pages"),
+        row(ComparisonUnit::FourLines, saved_by(&four.similar), "pages"),
+        row(ComparisonUnit::TwoLines, saved_by(&two_lines.similar), "pages"),
     ])
 }

@@ -28,7 +28,7 @@ pub(crate) struct Advisor {
     pub mirrors: FolderGroups,
     pub traps: Traps,
     pub rules: DomainRules,
-    pub given: Vec<Advice>,
+    pub published_advice: Vec<Advice>,
 }
 
 impl Advisor {
@@ -37,22 +37,22 @@ impl Advisor {
     /// # Errors
     /// Returns any error of reading the log.
     pub(crate) fn observe(&mut self, log: &Log, pages: &mut LivePages, page: u32, record: &LoggedPage) -> Result<()> {
-        let of = match record.of {
-            Some((of, _)) => Some((of, url_of(log, pages, of)?)),
+        let copy_of = match record.of {
+            Some((copy_of, _)) => Some((copy_of, url_of(log, pages, copy_of)?)),
             None => None,
         };
         let is_placeholder = record.notice != 0;
         // Copies with the same name in another folder may be a mirror, so they are no evidence of a
         // trap.
-        let repeats = |(of, url): &(u32, String)| {
-            pages.host_of(*of) == pages.host_of(page) && aligned(&record.url, url).is_none()
+        let repeats = |(copy_of, url): &(u32, String)| {
+            pages.host_of(*copy_of) == pages.host_of(page) && aligned(&record.url, url).is_none()
         };
-        let is_idle = is_placeholder || of.as_ref().is_some_and(repeats);
+        let is_idle = is_placeholder || copy_of.as_ref().is_some_and(repeats);
         self.folders.add(&record.url, is_idle, is_placeholder);
         let domain = domain_of(&record.url);
-        self.rules.observe(domain, page, of.is_some_and(|(_, url)| domain_of(&url) == domain));
-        let fetched = FetchedPages { pages, log, folders: &self.folders };
-        let advice = self.mirrors.observe(fetched, page, &record.url)?;
+        self.rules.observe(domain, page, copy_of.is_some_and(|(_, url)| domain_of(&url) == domain));
+        let fetched_pages = FetchedPages { pages, log, folders: &self.folders };
+        let advice = self.mirrors.observe(fetched_pages, page, &record.url)?;
         self.give(advice);
         while let Some(mirrors) = self.mirrors.take_certain() {
             read_again(log, pages, &mirrors)?;
@@ -74,27 +74,27 @@ impl Advisor {
     /// Appends advice with the next sequence numbers, and passes the numbers to the sources.
     fn give(&mut self, advice: impl IntoIterator<Item = Advice>) {
         for advice in advice {
-            let advice = Advice { sequence: self.given.len() as u64 + 1, ..advice };
+            let advice = Advice { sequence: self.published_advice.len() as u64 + 1, ..advice };
             self.mirrors.numbered(&advice);
             self.traps.numbered(&advice);
             self.rules.numbered(&advice);
-            self.given.push(advice);
+            self.published_advice.push(advice);
         }
     }
 }
 
 /// Merges clusters of pages that were added before their two folders became mirrors, if the pages
 /// are at one place of both folders and resemble each other.
-fn read_again(log: &Log, pages: &mut LivePages, [ours, theirs]: &[String; 2]) -> Result<()> {
-    let Some(host) = pages.known_host(host(ours)) else { return Ok(()) };
+fn read_again(log: &Log, pages: &mut LivePages, [folder_a, folder_b]: &[String; 2]) -> Result<()> {
+    let Some(host) = pages.known_host(host(folder_a)) else { return Ok(()) };
     for page in pages.on_host(host).take(MAX_INSPECTED).collect::<Vec<_>>() {
         let url = url_of(log, pages, page)?;
-        let Some(rest) = url.strip_prefix(ours.as_str()) else { continue };
-        let Some(other) = pages.by_place(place(theirs, rest)) else { continue };
-        if pages.cluster(page) != pages.cluster(other) {
-            let samples = [sample_of(log, pages, page)?, sample_of(log, pages, other)?];
+        let Some(rest) = url.strip_prefix(folder_a.as_str()) else { continue };
+        let Some(counterpart) = pages.by_place(place(folder_b, rest)) else { continue };
+        if pages.cluster(page) != pages.cluster(counterpart) {
+            let samples = [sample_of(log, pages, page)?, sample_of(log, pages, counterpart)?];
             if resemblance(&samples[0], &samples[1]) >= MIN_RESEMBLANCE_IN_PLACE {
-                pages.join(page, other);
+                pages.join(page, counterpart);
             }
         }
     }

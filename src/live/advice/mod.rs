@@ -95,8 +95,8 @@ impl Advice {
             of: None,
             withdraws: None,
             rule: None,
-            matched: evidence.matched,
-            differing: evidence.differing,
+            matched: evidence.n_matched,
+            differing: evidence.n_differing,
             bound: f64::from(evidence.bound()) / 10_000.0,
             pages: 0,
         }
@@ -107,15 +107,15 @@ impl Advice {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AdviceEvidence {
     /// Number of pages that support the advice.
-    pub matched: u64,
+    pub n_matched: u64,
     /// Number of pages that contradict the advice.
-    pub differing: u64,
+    pub n_differing: u64,
 }
 
 impl AdviceEvidence {
     /// Counts a page.
     pub fn add(&mut self, is_match: bool) {
-        *(if is_match { &mut self.matched } else { &mut self.differing }) += 1;
+        *(if is_match { &mut self.n_matched } else { &mut self.n_differing }) += 1;
     }
 
     /// Counts a page that was fetched after the advice was given. All counts are halved whenever
@@ -123,27 +123,27 @@ impl AdviceEvidence {
     /// wrong.
     pub(crate) fn add_recent(&mut self, is_match: bool) {
         self.add(is_match);
-        if self.matched + self.differing >= HALVING_PAGES {
-            *self = AdviceEvidence { matched: self.matched / 2, differing: self.differing / 2 };
+        if self.n_matched + self.n_differing >= HALVING_PAGES {
+            *self = AdviceEvidence { n_matched: self.n_matched / 2, n_differing: self.n_differing / 2 };
         }
     }
 
     /// Returns the lower bound of the fraction of supporting pages, in units of 1/10,000 (Clopper
     /// and Pearson, 95 %).
     pub fn bound(&self) -> u32 {
-        lower_bound(self.differing, self.matched + self.differing)
+        lower_bound(self.n_differing, self.n_matched + self.n_differing)
     }
 
     /// Returns true if at least two pages support the advice, and at most half as many contradict
     /// it.
     pub(crate) fn seems_right(&self) -> bool {
-        self.matched >= 2 && self.matched >= 2 * self.differing
+        self.n_matched >= 2 && self.n_matched >= 2 * self.n_differing
     }
 
     /// Returns true if significantly many pages contradict the advice: the lower bound of their
     /// fraction is above 0.39.
     pub fn is_contrary(&self) -> bool {
-        lower_bound(self.matched, self.matched + self.differing) > MAX_CONTRADICTING
+        lower_bound(self.n_matched, self.n_matched + self.n_differing) > MAX_CONTRADICTING
     }
 }
 
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn four_contrary_pages_are_contrary_evidence() {
-        let evidence = |matched, differing| AdviceEvidence { matched, differing };
+        let evidence = |matched, differing| AdviceEvidence { n_matched: matched, n_differing: differing };
         assert!(!evidence(0, 3).is_contrary() && evidence(0, 4).is_contrary());
         assert!(!evidence(10, 10).is_contrary() && !evidence(0, 0).is_contrary());
         assert!(evidence(12, 0).bound() >= mirrors::MIN_BOUND && evidence(10, 0).bound() < mirrors::MIN_BOUND);

@@ -15,8 +15,8 @@ fn path_bytes(url: &str) -> usize {
 
 /// Returns the name of the host of a URL, with its port.
 pub(crate) fn host(url: &str) -> &str {
-    let from = url.find("://").map_or(0, |at| at + 3);
-    url[from..origin_bytes(url)].trim_end_matches('/')
+    let start = url.find("://").map_or(0, |at| at + 3);
+    url[start..origin_bytes(url)].trim_end_matches('/')
 }
 
 /// Returns the folders of a URL, the whole site first: each prefix that ends at a slash of the
@@ -70,25 +70,25 @@ pub(crate) fn ending(url: &str) -> &str {
 
 /// Returns the widest folders of two URLs below which both URLs have the same place; `None` if not
 /// even the last names agree, or if the two folders are equal.
-pub(crate) fn aligned<'u>(ours: &'u str, theirs: &'u str) -> Option<(&'u str, &'u str)> {
+pub(crate) fn aligned<'u>(folder_a: &'u str, folder_b: &'u str) -> Option<(&'u str, &'u str)> {
     // Canonical URLs are ASCII, so an ASCII comparison of case is enough.
-    let mut found: Option<(&str, &str)> = None;
-    for (our, their) in folders(ours).rev().zip(folders(theirs).rev()) {
-        let is_same = match found {
+    let mut longest: Option<(&str, &str)> = None;
+    for (suffix_a, suffix_b) in folders(folder_a).rev().zip(folders(folder_b).rev()) {
+        let is_same = match longest {
             None => {
-                let (own, other) = (stem(&ours[our.len()..]), stem(&theirs[their.len()..]));
-                own.0.eq_ignore_ascii_case(other.0) && own.1 == other.1
+                let (stem_a, stem_b) = (stem(&folder_a[suffix_a.len()..]), stem(&folder_b[suffix_b.len()..]));
+                stem_a.0.eq_ignore_ascii_case(stem_b.0) && stem_a.1 == stem_b.1
             }
             // The parts below the narrower folders are known to be equal, so only one more name is
             // compared.
-            Some((below, there)) => below[our.len()..].eq_ignore_ascii_case(&there[their.len()..]),
+            Some((path_a, path_b)) => path_a[suffix_a.len()..].eq_ignore_ascii_case(&path_b[suffix_b.len()..]),
         };
         if !is_same {
             break;
         }
-        found = Some((our, their));
+        longest = Some((suffix_a, suffix_b));
     }
-    found.filter(|(our, their)| our != their)
+    longest.filter(|(our, their)| our != their)
 }
 
 #[cfg(test)]
@@ -98,11 +98,11 @@ mod tests {
     use super::*;
 
     /// Specification of [`aligned`], by comparison of whole names.
-    fn aligned_by_names<'u>(ours: &'u str, theirs: &'u str) -> Option<(&'u str, &'u str)> {
+    fn aligned_by_names<'u>(folder_a: &'u str, folder_b: &'u str) -> Option<(&'u str, &'u str)> {
         let rest = |url: &'u str, folder: &str| name(&url[folder.len()..]);
-        let pairs = folders(ours).rev().zip(folders(theirs).rev());
-        let same = pairs.take_while(|(our, their)| rest(ours, our) == rest(theirs, their));
-        same.last().filter(|(our, their)| our != their)
+        let pairs = folders(folder_a).rev().zip(folders(folder_b).rev());
+        let equal_names = pairs.take_while(|(our, their)| rest(folder_a, our) == rest(folder_b, their));
+        equal_names.last().filter(|(our, their)| our != their)
     }
 
     proptest! {
@@ -116,10 +116,10 @@ mod tests {
 
     #[test]
     fn folders_and_common_parts_of_two_urls() {
-        let found: Vec<&str> = folders("http://a.example/pub/doc/x.html?y=/z").collect();
-        assert_eq!(found, ["http://a.example/", "http://a.example/pub/", "http://a.example/pub/doc/"]);
-        let found = aligned("http://a.example/pub/doc/api/x.html", "http://b.example/api/X.htm");
-        assert_eq!(found, Some(("http://a.example/pub/doc/", "http://b.example/")));
+        let folder_list: Vec<&str> = folders("http://a.example/pub/doc/x.html?y=/z").collect();
+        assert_eq!(folder_list, ["http://a.example/", "http://a.example/pub/", "http://a.example/pub/doc/"]);
+        let aligned_folders = aligned("http://a.example/pub/doc/api/x.html", "http://b.example/api/X.htm");
+        assert_eq!(aligned_folders, Some(("http://a.example/pub/doc/", "http://b.example/")));
         assert_eq!(aligned("http://a.example/x.html", "http://b.example/y.html"), None);
         assert_eq!(aligned("http://a.example/x.html", "http://a.example/X.htm"), None);
     }

@@ -33,7 +33,7 @@ type Learned = (Box<str>, Vec<RuleRow>);
 pub(crate) struct DomainRules {
     domains: HashMap<Box<str>, Domain>,
     /// Domains with enough copies, which wait for the learner.
-    waiting: Vec<Box<str>>,
+    waiting_domains: Vec<Box<str>>,
     work: Option<JoinHandle<Result<Learned>>>,
     rules: Rules,
 }
@@ -57,12 +57,15 @@ impl DomainRules {
         if !self.domains.contains_key(domain) {
             self.domains.insert(domain.into(), Domain::default());
         }
-        let of = self.domains.get_mut(domain).expect("it was put there");
-        of.pages.push(page);
-        of.copies += u64::from(is_copy);
-        if !of.is_waiting && of.copies >= MIN_COPIES && of.copies >= of.learned_at * 5 / 4 {
-            of.is_waiting = true;
-            self.waiting.push(domain.into());
+        let domain_state = self.domains.get_mut(domain).expect("it was put there");
+        domain_state.pages.push(page);
+        domain_state.copies += u64::from(is_copy);
+        if !domain_state.is_waiting
+            && domain_state.copies >= MIN_COPIES
+            && domain_state.copies >= domain_state.learned_at * 5 / 4
+        {
+            domain_state.is_waiting = true;
+            self.waiting_domains.push(domain.into());
         }
     }
 
@@ -85,14 +88,14 @@ impl DomainRules {
             learned = Some((domain.to_string(), rules));
         }
         if self.work.is_none()
-            && let Some(domain) = self.waiting.pop()
+            && let Some(domain) = self.waiting_domains.pop()
         {
-            let of = self.domains.get_mut(&domain).expect("it waits");
-            (of.is_waiting, of.learned_at) = (false, of.copies);
+            let domain_state = self.domains.get_mut(&domain).expect("it waits");
+            (domain_state.is_waiting, domain_state.learned_at) = (false, domain_state.copies);
             // The sample has all pages of a cluster or none of them, because rules follow from
             // pairs of copies.
-            let parts = of.pages.len().div_ceil(MAX_PAGES) as u64;
-            let pages = of.pages.iter().map(|&number| page(number));
+            let parts = domain_state.pages.len().div_ceil(MAX_PAGES) as u64;
+            let pages = domain_state.pages.iter().map(|&number| page(number));
             let pages: Vec<(LogPosition, u32)> =
                 pages.filter(|(_, cluster)| splitmix64(u64::from(*cluster)).is_multiple_of(parts)).collect();
             let log = log.clone();
@@ -106,36 +109,37 @@ impl DomainRules {
 
     /// Replaces the rules of a domain; returns the advice that follows.
     pub(crate) fn take(&mut self, domain: &str, rules: Vec<RuleRow>) -> Vec<Advice> {
-        let of = self.domains.entry(domain.into()).or_default();
+        let domain_state = self.domains.entry(domain.into()).or_default();
         let is_same = |x: &RuleRow, y: &RuleRow| {
             (&x.scope, &x.kind, &x.pattern, &x.replacement) == (&y.scope, &y.kind, &y.pattern, &y.replacement)
         };
         // A rule that was learned again keeps its advice and its number; only changes are advised.
-        let (stay, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut of.rules)
+        let (stay, withdrawn_rules): (Vec<_>, Vec<_>) = std::mem::take(&mut domain_state.rules)
             .into_iter()
             .partition(|(known, _)| rules.iter().any(|rule| is_same(rule, known)));
-        let withdrawn = gone.into_iter().map(|(rule, number)| advice(domain, rule, AdvisedAction::Fetch, Some(number)));
-        let mut found: Vec<Advice> = withdrawn.collect();
+        let withdrawn =
+            withdrawn_rules.into_iter().map(|(rule, number)| advice(domain, rule, AdvisedAction::Fetch, Some(number)));
+        let mut withdrawn_rules: Vec<Advice> = withdrawn.collect();
         for rule in rules {
             let number = stay.iter().find(|(known, _)| is_same(known, &rule)).map_or(0, |known| known.1);
             if number == 0 {
-                found.push(advice(domain, rule.clone(), AdvisedAction::Rewrite, None));
+                withdrawn_rules.push(advice(domain, rule.clone(), AdvisedAction::Rewrite, None));
             }
-            of.rules.push((rule, number));
+            domain_state.rules.push((rule, number));
         }
-        let all = self.domains.values().flat_map(|of| &of.rules).filter_map(|(rule, _)| rule.rule());
-        let mut all: Vec<Rule> = all.collect();
+        let rules = self.domains.values().flat_map(|of| &of.rules).filter_map(|(rule, _)| rule.rule());
+        let mut rules: Vec<Rule> = rules.collect();
         // The sort is stable: the rules of one domain stay in their order.
-        all.sort_by(|x, y| x.domain.cmp(&y.domain));
-        self.rules = Rules::new(all);
-        found
+        rules.sort_by(|x, y| x.domain.cmp(&y.domain));
+        self.rules = Rules::new(rules);
+        withdrawn_rules
     }
 
     /// Stores the sequence number of advice for a rule.
     pub(crate) fn numbered(&mut self, advice: &Advice) {
         let (Some(rule), AdvisedAction::Rewrite) = (&advice.rule, advice.action) else { return };
-        let known = self.domains.get_mut(&*advice.prefix).map(|of| &mut of.rules);
-        if let Some((_, number)) = known.and_then(|rules| rules.iter_mut().find(|known| known.0 == *rule)) {
+        let domain_rules = self.domains.get_mut(&*advice.prefix).map(|of| &mut of.rules);
+        if let Some((_, number)) = domain_rules.and_then(|rules| rules.iter_mut().find(|known| known.0 == *rule)) {
             *number = advice.sequence;
         }
     }
@@ -153,18 +157,18 @@ impl DomainRules {
 
 /// Learns the rules of a domain from its pages.
 fn rules_of(domain: &str, log: &LogReader, pages: &[(LogPosition, u32)]) -> Result<Vec<RuleRow>> {
-    let mut found = Vec::with_capacity(pages.len());
+    let mut rules_by_page = Vec::with_capacity(pages.len());
     for &(place, cluster) in pages {
         if let LogPayload::Page(page) = LogPayload::decode(&log.read(place)?)? {
-            found.push(DomainPage { url: page.url, cluster, skipped: false, is_page: true });
+            rules_by_page.push(DomainPage { url: page.url, cluster, skipped: false, is_page: true });
         }
     }
-    let rules = learn(domain, found, &EvidenceThreshold::default());
+    let rules = learn(domain, rules_by_page, &EvidenceThreshold::default());
     Ok(rules.iter().zip(0..).map(|(rule, rank)| RuleRow::from_rule(rule, rank)).collect())
 }
 
 fn advice(domain: &str, rule: RuleRow, action: AdvisedAction, withdraws: Option<u64>) -> Advice {
     let counts = rule.counts();
-    let evidence = AdviceEvidence { matched: counts.support, differing: counts.violations };
+    let evidence = AdviceEvidence { n_matched: counts.support, n_differing: counts.violations };
     Advice { withdraws, rule: Some(rule), ..Advice::new(CopyGroupKind::UrlRule, action, domain, evidence) }
 }

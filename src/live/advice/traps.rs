@@ -25,7 +25,7 @@ pub(crate) struct FolderCount {
     /// Number of all pages.
     pub pages: u64,
     /// Number of idle pages: copies of other pages of their host, and placeholders.
-    pub idle: u64,
+    pub n_idle: u64,
     /// Number of placeholders: pages that state that there is nothing at their URLs.
     pub placeholders: u64,
 }
@@ -33,7 +33,7 @@ pub(crate) struct FolderCount {
 impl FolderCount {
     /// Returns the evidence that the folder is a trap.
     fn evidence(&self) -> AdviceEvidence {
-        AdviceEvidence { matched: self.idle, differing: self.pages - self.idle }
+        AdviceEvidence { n_matched: self.n_idle, n_differing: self.pages - self.n_idle }
     }
 }
 
@@ -46,8 +46,9 @@ pub(crate) struct FolderCounts {
 impl FolderCounts {
     /// Returns the counts of a folder.
     pub(crate) fn count(&self, folder: &str) -> FolderCount {
-        let [pages, idle, placeholders] = self.counts.get(&xxh3_64(folder.as_bytes())).copied().unwrap_or_default();
-        FolderCount { pages: pages.into(), idle: idle.into(), placeholders: placeholders.into() }
+        let [pages, idle_pages, placeholders] =
+            self.counts.get(&xxh3_64(folder.as_bytes())).copied().unwrap_or_default();
+        FolderCount { pages: pages.into(), n_idle: idle_pages.into(), placeholders: placeholders.into() }
     }
 
     /// Returns the memory that the counts take, in bytes; an estimate.
@@ -71,7 +72,7 @@ impl FolderCounts {
 #[derive(Debug, Default)]
 pub(crate) struct Traps {
     /// Sequence number of the advice, and the evidence since then, for each trap by its prefix.
-    given: HashMap<Box<str>, (u64, AdviceEvidence)>,
+    trap_advice: HashMap<Box<str>, (u64, AdviceEvidence)>,
     /// Folders for which advice was withdrawn. They never become traps again.
     withdrawn: HashSet<Box<str>>,
 }
@@ -80,13 +81,13 @@ impl Traps {
     /// Observes a page that has been counted; returns the advice that follows.
     pub(crate) fn observe(&mut self, counts: &FolderCounts, url: &str, is_idle: bool) -> Option<Advice> {
         if let Some(folder) = self.find(url).map(str::to_string) {
-            let (number, evidence) = self.given.get_mut(&*folder)?;
+            let (number, evidence) = self.trap_advice.get_mut(&*folder)?;
             evidence.add_recent(is_idle);
             if !evidence.is_contrary() {
                 return None;
             }
             let (number, evidence) = (*number, *evidence);
-            self.given.remove(&*folder);
+            self.trap_advice.remove(&*folder);
             self.withdrawn.insert(folder.as_str().into());
             let advice = Advice::new(CopyGroupKind::Trap, AdvisedAction::Fetch, &folder, evidence);
             return Some(Advice { withdraws: Some(number), ..advice });
@@ -95,26 +96,26 @@ impl Traps {
         // folders below it.
         let is_trap = |folder: &&str| {
             let count = counts.count(folder);
-            count.idle >= MIN_IDLE && count.evidence().bound() >= MIN_BOUND && !self.withdrawn.contains(*folder)
+            count.n_idle >= MIN_IDLE && count.evidence().bound() >= MIN_BOUND && !self.withdrawn.contains(*folder)
         };
         let folder = if is_idle { folders(url).find(is_trap)? } else { return None };
         let count = counts.count(folder);
-        let kind = if 2 * count.placeholders > count.idle { CopyGroupKind::Placeholder } else { CopyGroupKind::Trap };
-        self.given.insert(folder.into(), (0, AdviceEvidence::default()));
+        let kind = if 2 * count.placeholders > count.n_idle { CopyGroupKind::Placeholder } else { CopyGroupKind::Trap };
+        self.trap_advice.insert(folder.into(), (0, AdviceEvidence::default()));
         let advice = Advice::new(kind, AdvisedAction::Skip, folder, count.evidence());
         Some(Advice { pages: count.pages, ..advice })
     }
 
     /// Stores the sequence number of advice for a trap.
     pub(crate) fn numbered(&mut self, advice: &Advice) {
-        if let (AdvisedAction::Skip, Some((number, _))) = (advice.action, self.given.get_mut(&*advice.prefix)) {
+        if let (AdvisedAction::Skip, Some((number, _))) = (advice.action, self.trap_advice.get_mut(&*advice.prefix)) {
             *number = advice.sequence;
         }
     }
 
     /// Returns the widest trap that a URL is in.
     pub(crate) fn find<'u>(&self, url: &'u str) -> Option<&'u str> {
-        folders(url).find(|folder| self.given.contains_key(*folder))
+        folders(url).find(|folder| self.trap_advice.contains_key(*folder))
     }
 }
 
@@ -125,22 +126,22 @@ mod tests {
     #[test]
     fn calendar_is_a_trap_until_its_pages_have_content() {
         let (mut counts, mut traps) = (FolderCounts::default(), Traps::default());
-        let mut observe = |url: String, is_idle: bool| {
+        let mut observe_page = |url: String, is_idle: bool| {
             counts.add(&url, is_idle, false);
             traps.observe(&counts, &url, is_idle)
         };
         for page in 0..200 {
-            assert_eq!(observe(format!("http://a.example/text/{page}"), false), None);
+            assert_eq!(observe_page(format!("http://a.example/text/{page}"), false), None);
         }
-        let given: Vec<Advice> =
-            (0..60).filter_map(|day| observe(format!("http://a.example/days/{day}"), true)).collect();
-        assert_eq!(given.len(), 1);
+        let traps: Vec<Advice> =
+            (0..60).filter_map(|day| observe_page(format!("http://a.example/days/{day}"), true)).collect();
+        assert_eq!(traps.len(), 1);
         assert_eq!(
-            (given[0].prefix.as_str(), given[0].pages, given[0].kind),
+            (traps[0].prefix.as_str(), traps[0].pages, traps[0].kind),
             ("http://a.example/days/", 50, CopyGroupKind::Trap)
         );
-        let taken: Vec<Advice> =
-            (0..50).filter_map(|day| observe(format!("http://a.example/days/x{day}"), false)).collect();
-        assert_eq!((taken.len(), taken[0].action), (1, AdvisedAction::Fetch));
+        let withdrawn: Vec<Advice> =
+            (0..50).filter_map(|day| observe_page(format!("http://a.example/days/x{day}"), false)).collect();
+        assert_eq!((withdrawn.len(), withdrawn[0].action), (1, AdvisedAction::Fetch));
     }
 }

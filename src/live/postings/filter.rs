@@ -75,8 +75,8 @@ mod tests {
         let mut filter = Filter::for_keys(10_000);
         (0..10_000).for_each(|key| filter.insert(key));
         assert!((0..10_000).all(|key| filter.contains(key)));
-        let wrong = (10_000..110_000).filter(|&key| filter.contains(key)).count();
-        assert!(wrong < 4_000, "{wrong} of 100,000");
+        let false_positives = (10_000..110_000).filter(|&key| filter.contains(key)).count();
+        assert!(false_positives < 4_000, "{false_positives} of 100,000");
         assert_eq!(Filter::from_words(filter.words().to_vec()), Some(filter));
     }
 }

@@ -41,42 +41,42 @@ const FAN_IN: usize = 4;
 pub(crate) struct ChunkPostings {
     folder: PathBuf,
     /// Number of postings at which the table is frozen.
-    full: usize,
+    capacity: usize,
     table: ChunkTable,
     /// Number of the first page whose postings are in the table.
     first: u32,
-    frozen: Option<(Arc<ChunkTable>, Range<u32>)>,
+    frozen_table: Option<(Arc<ChunkTable>, Range<u32>)>,
     /// Runs of neighbouring ranges of pages, in ascending order.
     runs: Vec<Arc<PostingsFile>>,
     work: Option<JoinHandle<Result<PostingsFile>>>,
 }
 
 impl ChunkPostings {
-    /// Opens the runs in a folder, which may be missing. The table is frozen when it has `full`
+    /// Opens the runs in a folder, which may be missing. The table is frozen when it has `capacity`
     /// postings. The caller must insert the postings of the pages from
     /// [`ChunkPostings::first_missing`] on again.
     ///
     /// # Errors
     /// Returns [`Error::Storage`] if the runs cannot be read.
-    pub(crate) fn open(folder: &Path, full: usize) -> Result<ChunkPostings> {
+    pub(crate) fn open(folder: &Path, capacity: usize) -> Result<ChunkPostings> {
         let failed = |cause| Error::storage(folder.display().to_string(), cause);
         fs::create_dir_all(folder).map_err(failed)?;
-        let mut found = Vec::new();
+        let mut pages = Vec::new();
         for entry in fs::read_dir(folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             let run =
                 if path.extension().is_some_and(|ending| ending == "run") { PostingsFile::open(&path)? } else { None };
             match run {
-                Some(run) => found.push(run),
+                Some(run) => pages.push(run),
                 // The file is incomplete or damaged, and its postings are in the log.
                 None => fs::remove_file(&path).map_err(failed)?,
             }
         }
         // After a crash, a merged run and its sources may both exist. The larger one is sorted
         // first and kept.
-        found.sort_unstable_by_key(|run| (run.pages().start, std::cmp::Reverse(run.pages().end)));
+        pages.sort_unstable_by_key(|run| (run.pages().start, std::cmp::Reverse(run.pages().end)));
         let (mut runs, mut first): (Vec<Arc<PostingsFile>>, u32) = (Vec::new(), 0);
-        for run in found {
+        for run in pages {
             if run.pages().start == first && run.pages().end > first {
                 first = run.pages().end;
                 runs.push(Arc::new(run));
@@ -84,8 +84,8 @@ impl ChunkPostings {
                 run.remove();
             }
         }
-        let (table, frozen, work) = (ChunkTable::default(), None, None);
-        Ok(ChunkPostings { folder: folder.to_path_buf(), full, table, first, frozen, runs, work })
+        let (table, frozen_table, work) = (ChunkTable::default(), None, None);
+        Ok(ChunkPostings { folder: folder.to_path_buf(), capacity, table, first, frozen_table, runs, work })
     }
 
     /// Returns the number of the first page whose postings are in no run.
@@ -105,8 +105,8 @@ impl ChunkPostings {
     pub(crate) fn find(&self, hash: u64, pages: &mut Vec<u32>) -> Result<()> {
         pages.clear();
         self.table.find(hash, pages);
-        if let Some((frozen, _)) = &self.frozen {
-            frozen.find(hash, pages);
+        if let Some((table, _)) = &self.frozen_table {
+            table.find(hash, pages);
         }
         self.runs.iter().try_for_each(|run| run.find(hash, pages))
     }
@@ -118,13 +118,13 @@ impl ChunkPostings {
     /// Returns any error of writing a run.
     pub(crate) fn tend(&mut self, pages: u32) -> Result<()> {
         // The table may grow to twice its size before it waits for the frozen one to be written.
-        let must_wait = self.frozen.is_some() && self.table.len() >= 2 * self.full;
+        let must_wait = self.frozen_table.is_some() && self.table.len() >= 2 * self.capacity;
         if must_wait || self.work.as_ref().is_some_and(JoinHandle::is_finished) {
             self.finish_work()?;
         }
-        if self.table.len() >= self.full && self.frozen.is_none() {
+        if self.table.len() >= self.capacity && self.frozen_table.is_none() {
             let table = Arc::new(std::mem::take(&mut self.table));
-            self.frozen = Some((table, self.first..pages));
+            self.frozen_table = Some((table, self.first..pages));
             self.first = pages;
         }
         if self.work.is_none() {
@@ -136,15 +136,15 @@ impl ChunkPostings {
     /// Starts to write the frozen table, or else to merge runs.
     fn begin_work(&mut self) -> Result<()> {
         let folder = self.folder.clone();
-        if let Some((table, pages)) = self.frozen.clone() {
+        if let Some((table, pages)) = self.frozen_table.clone() {
             let write = move || {
                 let postings = table.sorted();
                 PostingsFile::write(&folder, pages, postings.len() as u64, postings.into_iter().map(Ok))
             };
             self.work = Some(threads::start(write)?);
-        } else if let Some(range) = self.to_merge() {
+        } else if let Some(range) = self.runs_to_merge() {
             let runs = self.runs[range].to_vec();
-            self.work = Some(threads::start(move || merged(&folder, &runs))?);
+            self.work = Some(threads::start(move || merge_runs(&folder, &runs))?);
         }
         Ok(())
     }
@@ -154,30 +154,30 @@ impl ChunkPostings {
         let Some(work) = self.work.take() else { return Ok(()) };
         let run = work.join().map_err(|_| Error::Invariant("a thread that writes postings has panicked".into()))??;
         let pages = run.pages();
-        if self.frozen.as_ref().is_some_and(|(_, of_table)| *of_table == pages) {
-            self.frozen = None;
+        if self.frozen_table.as_ref().is_some_and(|(_, of_table)| *of_table == pages) {
+            self.frozen_table = None;
         }
         let inside = |other: &Arc<PostingsFile>| pages.start <= other.pages().start && other.pages().end <= pages.end;
         self.runs.extract_if(.., |other| inside(other)).for_each(|other| other.remove());
-        let at = self.runs.partition_point(|other| other.pages().start < pages.start);
-        self.runs.insert(at, Arc::new(run));
+        let position = self.runs.partition_point(|other| other.pages().start < pages.start);
+        self.runs.insert(position, Arc::new(run));
         Ok(())
     }
 
     /// Returns the last neighbouring runs of similar size, if there are enough of them.
-    fn to_merge(&self) -> Option<Range<usize>> {
-        let tier = |run: &Arc<PostingsFile>| (run.len() / self.full.max(1) as u64).max(1).ilog(FAN_IN as u64);
+    fn runs_to_merge(&self) -> Option<Range<usize>> {
+        let tier = |run: &Arc<PostingsFile>| (run.len() / self.capacity.max(1) as u64).max(1).ilog(FAN_IN as u64);
         (FAN_IN..=self.runs.len()).rev().map(|end| end - FAN_IN..end).find(|range| {
-            let of = &self.runs[range.clone()];
-            let largest = of.iter().map(tier).max().expect("there are four");
-            of.iter().all(|run| tier(run) == largest)
+            let merged_runs = &self.runs[range.clone()];
+            let max_tier = merged_runs.iter().map(tier).max().expect("there are four");
+            merged_runs.iter().all(|run| tier(run) == max_tier)
         })
     }
 
     /// Returns the memory that the postings may take while a run is being written, in bytes; an
     /// estimate.
     pub(crate) fn bytes(&self) -> u64 {
-        let table = 2 * self.full as u64 * POSTING_BYTES;
+        let table = 2 * self.capacity as u64 * POSTING_BYTES;
         self.runs.iter().map(|run| run.bytes()).sum::<u64>() + table
     }
 
@@ -195,7 +195,7 @@ impl Drop for ChunkPostings {
 }
 
 /// Merges neighbouring runs into one.
-fn merged(folder: &Path, runs: &[Arc<PostingsFile>]) -> Result<PostingsFile> {
+fn merge_runs(folder: &Path, runs: &[Arc<PostingsFile>]) -> Result<PostingsFile> {
     let pages = runs[0].pages().start..runs[runs.len() - 1].pages().end;
     let count = runs.iter().map(|run| run.len()).sum();
     let order = |x: &Result<Posting>, y: &Result<Posting>| match (x, y) {
@@ -215,7 +215,7 @@ mod tests {
 
     use super::*;
 
-    fn found(postings: &ChunkPostings, hash: u64) -> Vec<u32> {
+    fn find_pages(postings: &ChunkPostings, hash: u64) -> Vec<u32> {
         let mut pages = Vec::new();
         postings.find(hash, &mut pages).unwrap();
         pages.sort_unstable();
@@ -246,10 +246,10 @@ mod tests {
                 }
                 postings.tend(page as u32 + 1).unwrap();
                 let hash = (seed % 40) << 40;
-                prop_assert_eq!(found(&postings, hash), map.get(&hash).cloned().unwrap_or_default());
+                prop_assert_eq!(find_pages(&postings, hash), map.get(&hash).cloned().unwrap_or_default());
             }
             for hash in (0..40).map(|hash| hash << 40) {
-                prop_assert_eq!(found(&postings, hash), map.get(&hash).cloned().unwrap_or_default());
+                prop_assert_eq!(find_pages(&postings, hash), map.get(&hash).cloned().unwrap_or_default());
             }
         }
     }
@@ -263,13 +263,13 @@ mod tests {
         drop(postings);
         let path = folder.path().join("0000000000-0000000001.run");
         let bytes = fs::read(&path).unwrap();
-        for at in [5, 5000, bytes.len() - 60, bytes.len() - 5] {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= 1;
-            fs::write(&path, damaged).unwrap();
+        for position in [5, 5000, bytes.len() - 60, bytes.len() - 5] {
+            let mut damaged_run = bytes.clone();
+            damaged_run[position] ^= 1;
+            fs::write(&path, damaged_run).unwrap();
             let postings = ChunkPostings::open(folder.path(), 1).unwrap();
             let is_rebuilt = postings.first_missing() == 0;
-            assert_eq!(is_rebuilt, at > 3 * 4096, "byte {at}");
+            assert_eq!(is_rebuilt, position > 3 * 4096, "byte {position}");
             let fails = (0..1000).any(|hash| postings.find(hash, &mut Vec::new()).is_err());
             assert_eq!(fails, !is_rebuilt);
         }

@@ -45,7 +45,7 @@ pub(super) struct PostingsFile {
     path: PathBuf,
     file: File,
     pages: Range<u32>,
-    firsts: Vec<u64>,
+    first_hashes: Vec<u64>,
     filter: Filter,
 }
 
@@ -70,13 +70,14 @@ impl PostingsFile {
         let path = PostingsFile::path(folder, &pages);
         let temporary = path.with_extension("part");
         let failed = |cause| Error::storage(temporary.display().to_string(), cause);
-        let mut to = BufWriter::with_capacity(1 << 18, File::create(&temporary).map_err(failed)?);
-        let (mut block, mut firsts, mut filter) = (Vec::with_capacity(BLOCK), Vec::new(), Filter::for_keys(count));
+        let mut writer = BufWriter::with_capacity(1 << 18, File::create(&temporary).map_err(failed)?);
+        let (mut block, mut first_hashes, mut filter) =
+            (Vec::with_capacity(BLOCK), Vec::new(), Filter::for_keys(count));
         let mut last = None;
         for posting in postings {
             let (hash, page) = posting?;
             if block.is_empty() {
-                firsts.push(hash);
+                first_hashes.push(hash);
             }
             // The postings are sorted, so comparison with the previous hash inserts each key once.
             if last.replace(hash) != Some(hash) {
@@ -85,26 +86,26 @@ impl PostingsFile {
             block.extend(hash.to_le_bytes());
             block.extend(page.to_le_bytes());
             if block.len() == POSTINGS_PER_BLOCK * 12 {
-                end_block(&mut block, &mut to).map_err(failed)?;
+                end_block(&mut block, &mut writer).map_err(failed)?;
             }
         }
         if !block.is_empty() {
-            end_block(&mut block, &mut to).map_err(failed)?;
+            end_block(&mut block, &mut writer).map_err(failed)?;
         }
-        let mut rest: Vec<u64> = firsts.iter().chain(filter.words()).copied().collect();
-        let numbers = [firsts.len() as u64, filter.words().len() as u64, pages.start.into(), pages.end.into()];
+        let mut rest: Vec<u64> = first_hashes.iter().chain(filter.words()).copied().collect();
+        let numbers = [first_hashes.len() as u64, filter.words().len() as u64, pages.start.into(), pages.end.into()];
         rest.push(MAGIC);
         rest.extend(numbers);
         rest.push(xxh3_64(&le_bytes(&rest)));
-        to.write_all(&le_bytes(&rest)).map_err(failed)?;
-        let file = to.into_inner().map_err(|cause| failed(cause.into_error()))?;
+        writer.write_all(&le_bytes(&rest)).map_err(failed)?;
+        let file = writer.into_inner().map_err(|cause| failed(cause.into_error()))?;
         // The content is synced before the rename, and the folder after it, so that a run under its
         // final name is complete even after a crash.
         file.sync_all().map_err(failed)?;
         fs::rename(&temporary, &path).map_err(failed)?;
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
         let file = File::open(&path).map_err(failed)?;
-        Ok(PostingsFile { path, file, pages, firsts, filter })
+        Ok(PostingsFile { path, file, pages, first_hashes, filter })
     }
 
     /// Opens a run; `None` if the file has another format, or if the part that is read here is
@@ -116,23 +117,23 @@ impl PostingsFile {
         let failed = |cause| Error::storage(path.display().to_string(), cause);
         let file = File::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
-        let Some(at) = length.checked_sub(8 * FOOT as u64) else { return Ok(None) };
-        let foot = words_at(&file, at, FOOT).map_err(failed)?;
+        let Some(foot_offset) = length.checked_sub(8 * FOOT as u64) else { return Ok(None) };
+        let foot = words_at(&file, foot_offset, FOOT).map_err(failed)?;
         let [magic, blocks, words, first, end, checksum] = foot[..] else { return Ok(None) };
         let rest = blocks.checked_add(words).filter(|rest| {
             let expected = blocks.checked_mul(BLOCK as u64).zip(rest.checked_mul(8));
-            magic == MAGIC && expected.is_some_and(|(blocks, rest)| blocks.checked_add(rest) == Some(at))
+            magic == MAGIC && expected.is_some_and(|(blocks, rest)| blocks.checked_add(rest) == Some(foot_offset))
         });
         let (Some(rest), Ok(first), Ok(end)) = (rest, u32::try_from(first), u32::try_from(end)) else {
             return Ok(None);
         };
-        let mut firsts = words_at(&file, blocks * BLOCK as u64, rest as usize + FOOT - 1).map_err(failed)?;
-        if xxh3_64(&le_bytes(&firsts)) != checksum {
+        let mut first_hashes = words_at(&file, blocks * BLOCK as u64, rest as usize + FOOT - 1).map_err(failed)?;
+        if xxh3_64(&le_bytes(&first_hashes)) != checksum {
             return Ok(None);
         }
-        firsts.truncate(rest as usize);
-        let Some(filter) = Filter::from_words(firsts.split_off(blocks as usize)) else { return Ok(None) };
-        Ok(Some(PostingsFile { path: path.to_path_buf(), file, pages: first..end, firsts, filter }))
+        first_hashes.truncate(rest as usize);
+        let Some(filter) = Filter::from_words(first_hashes.split_off(blocks as usize)) else { return Ok(None) };
+        Ok(Some(PostingsFile { path: path.to_path_buf(), file, pages: first..end, first_hashes, filter }))
     }
 
     /// Returns the range of pages whose postings the run has.
@@ -142,12 +143,12 @@ impl PostingsFile {
 
     /// Returns the memory that the run takes, in bytes.
     pub(super) fn bytes(&self) -> u64 {
-        8 * (self.firsts.len() + self.filter.words().len()) as u64
+        8 * (self.first_hashes.len() + self.filter.words().len()) as u64
     }
 
     /// Returns an upper bound of the number of postings.
     pub(super) fn len(&self) -> u64 {
-        (self.firsts.len() * POSTINGS_PER_BLOCK) as u64
+        (self.first_hashes.len() * POSTINGS_PER_BLOCK) as u64
     }
 
     /// Appends the pages that have a chunk to `pages`.
@@ -163,9 +164,9 @@ impl PostingsFile {
         }
         // The postings of one chunk may begin in the block before the first block that starts with
         // it.
-        let first = self.firsts.partition_point(|first| *first < hash).saturating_sub(1);
-        for number in first..self.firsts.len() {
-            if self.firsts[number] > hash {
+        let first = self.first_hashes.partition_point(|first| *first < hash).saturating_sub(1);
+        for number in first..self.first_hashes.len() {
+            if self.first_hashes[number] > hash {
                 break;
             }
             let block = self.block(number)?;
@@ -177,16 +178,16 @@ impl PostingsFile {
     /// Reads the postings of a block.
     fn block(&self, number: usize) -> Result<impl Iterator<Item = Posting> + use<>> {
         let mut bytes = [0; BLOCK];
-        let at = (number * BLOCK) as u64;
+        let offset = (number * BLOCK) as u64;
         let name = || self.path.display().to_string();
-        self.file.read_exact_at(&mut bytes, at).map_err(|cause| Error::storage(name(), cause))?;
+        self.file.read_exact_at(&mut bytes, offset).map_err(|cause| Error::storage(name(), cause))?;
         let checksum = u64::from_le_bytes(bytes[BLOCK - 8..].try_into().expect("eight bytes"));
         if xxh3_64(&bytes[..BLOCK - 8]) != checksum {
-            let why = format!("damaged at byte {at}; remove the file while no server runs, and it is rebuilt");
+            let why = format!("damaged at byte {offset}; remove the file while no server runs, and it is rebuilt");
             return Err(Error::input(name(), why));
         }
-        let postings = (0..POSTINGS_PER_BLOCK).map(move |at| {
-            let (hash, page) = bytes[at * 12..at * 12 + 12].split_at(8);
+        let postings = (0..POSTINGS_PER_BLOCK).map(move |index| {
+            let (hash, page) = bytes[index * 12..index * 12 + 12].split_at(8);
             let hash = u64::from_le_bytes(hash.try_into().expect("eight bytes"));
             (hash, u32::from_le_bytes(page.try_into().expect("four bytes")))
         });
@@ -199,7 +200,7 @@ impl PostingsFile {
     /// Yields [`Error::Input`] for a damaged block, and [`Error::Storage`] for one that cannot be
     /// read.
     pub(super) fn postings(&self) -> impl Iterator<Item = Result<Posting>> + '_ {
-        (0..self.firsts.len()).flat_map(|number| {
+        (0..self.first_hashes.len()).flat_map(|number| {
             let (postings, error) = match self.block(number) {
                 Ok(postings) => (Some(postings), None),
                 Err(error) => (None, Some(Err(error))),
@@ -214,14 +215,14 @@ impl PostingsFile {
     }
 }
 
-fn end_block(block: &mut Vec<u8>, to: &mut impl Write) -> std::io::Result<()> {
+fn end_block(block: &mut Vec<u8>, output: &mut impl Write) -> std::io::Result<()> {
     while block.len() < POSTINGS_PER_BLOCK * 12 {
         block.extend(u64::MAX.to_le_bytes());
         block.extend(NO_PAGE.to_le_bytes());
     }
     block.resize(BLOCK - 8, 0);
     block.extend(xxh3_64(block).to_le_bytes());
-    to.write_all(block)?;
+    output.write_all(block)?;
     block.clear();
     Ok(())
 }
@@ -230,8 +231,8 @@ fn le_bytes(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-fn words_at(file: &File, at: u64, count: usize) -> std::io::Result<Vec<u64>> {
+fn words_at(file: &File, offset: u64, count: usize) -> std::io::Result<Vec<u64>> {
     let mut bytes = vec![0; 8 * count];
-    file.read_exact_at(&mut bytes, at)?;
+    file.read_exact_at(&mut bytes, offset)?;
     Ok(bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes"))).collect())
 }

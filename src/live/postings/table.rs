@@ -13,7 +13,7 @@ const END: u32 = u32::MAX;
 struct Entry {
     hash: u64,
     page: u32,
-    before: u32,
+    previous: u32,
 }
 
 /// Postings by chunk: 16 bytes for each posting, and 5 to 11 bytes for each chunk.
@@ -34,26 +34,26 @@ impl ChunkTable {
     pub(super) fn insert(&mut self, hash: u64, page: u32) {
         let number = self.entries.len() as u32;
         let entries = &self.entries;
-        let of = |entry: &u32| splitmix64(entries[*entry as usize].hash);
-        let is_it = |entry: &u32| entries[*entry as usize].hash == hash;
-        let before = match self.last.entry(splitmix64(hash), is_it, of) {
-            hashbrown::hash_table::Entry::Occupied(mut there) => std::mem::replace(there.get_mut(), number),
+        let hash_of = |entry: &u32| splitmix64(entries[*entry as usize].hash);
+        let is_match = |entry: &u32| entries[*entry as usize].hash == hash;
+        let previous = match self.last.entry(splitmix64(hash), is_match, hash_of) {
+            hashbrown::hash_table::Entry::Occupied(mut occupied) => std::mem::replace(occupied.get_mut(), number),
             hashbrown::hash_table::Entry::Vacant(free) => {
                 free.insert(number);
                 END
             }
         };
-        self.entries.push(Entry { hash, page, before });
+        self.entries.push(Entry { hash, page, previous });
     }
 
     /// Appends the pages that have a chunk to `pages`, the newest first.
     pub(super) fn find(&self, hash: u64, pages: &mut Vec<u32>) {
-        let is_it = |entry: &u32| self.entries[*entry as usize].hash == hash;
-        let mut at = self.last.find(splitmix64(hash), is_it).copied().unwrap_or(END);
-        while at != END {
-            let Entry { page, before, .. } = self.entries[at as usize];
+        let is_match = |entry: &u32| self.entries[*entry as usize].hash == hash;
+        let mut position = self.last.find(splitmix64(hash), is_match).copied().unwrap_or(END);
+        while position != END {
+            let Entry { page, previous, .. } = self.entries[position as usize];
             pages.push(page);
-            at = before;
+            position = previous;
         }
     }
 

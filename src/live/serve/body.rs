@@ -34,65 +34,66 @@ pub(super) struct BodyReservation {
     _memory: Option<OwnedSemaphorePermit>,
 }
 
-/// Buffers a body of at most `most` bytes. `memory` has one permit for each byte that all buffered
+/// Buffers a body of at most `limit` bytes. `memory` has one permit for each byte that all buffered
 /// bodies together may take.
 pub(super) async fn take(
     mut body: Body,
-    most: usize,
+    limit: usize,
     memory: &Arc<Semaphore>,
 ) -> std::result::Result<BodyReservation, Problem> {
-    if body.size_hint().lower() > most as u64 {
-        return Err(Problem::too_large(most));
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Problem::too_large(limit));
     }
-    let (mut bytes, mut held) = (Vec::new(), None::<OwnedSemaphorePermit>);
+    let (mut bytes, mut permit) = (Vec::new(), None::<OwnedSemaphorePermit>);
     while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
         let frame = frame.map_err(|_| Problem::ended_early())?;
         let Some(data) = frame.data_ref() else { continue };
-        if bytes.len() + data.len() > most {
-            return Err(Problem::too_large(most));
+        if bytes.len() + data.len() > limit {
+            return Err(Problem::too_large(limit));
         }
         // The request fails instead of waiting for memory: two bodies that are half buffered could
         // otherwise wait for each other forever.
-        let more = Arc::clone(memory).try_acquire_many_owned(data.len() as u32);
-        let more = more.map_err(|_| Problem::busy("other requests fill the memory for bodies"))?;
-        match &mut held {
-            Some(held) => held.merge(more),
-            None => held = Some(more),
+        let extra_permit = Arc::clone(memory).try_acquire_many_owned(data.len() as u32);
+        let extra_permit = extra_permit.map_err(|_| Problem::busy("other requests fill the memory for bodies"))?;
+        match &mut permit {
+            Some(permit) => permit.merge(extra_permit),
+            None => permit = Some(extra_permit),
         }
         bytes.extend_from_slice(data);
     }
-    Ok(BodyReservation { bytes, _memory: held })
+    Ok(BodyReservation { bytes, _memory: permit })
 }
 
-/// Passes the records of a body, with their offsets, to `sink`; at most `most` records.
+/// Passes the records of a body, with their offsets, to `sink`; at most `limit` records.
 pub(super) fn records(
     bytes: &[u8],
     form: BodyForm,
-    most: usize,
+    limit: usize,
     input: &InputSettings,
     sink: &mut RecordSink<'_>,
 ) -> std::result::Result<(), Problem> {
     if form == BodyForm::Warc && !bytes.is_empty() && warc::probe(&Bytes(bytes))?.is_none() {
-        let what = format!("the body is not a WARC file, but {}", warc::looks_like(&Bytes(bytes))?);
-        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "not_warc", what));
+        let message = format!("the body is not a WARC file, but {}", warc::looks_like(&Bytes(bytes))?);
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "not_warc", message));
     }
     let count = Cell::new(0);
-    let mut counted = |found| {
+    let mut count_and_pass = |record| {
         count.set(count.get() + 1);
-        match count.get() > most {
+        match count.get() > limit {
             true => Err(Error::Invariant("a body has too many records".into())),
-            false => sink(found),
+            false => sink(record),
         }
     };
-    let done = match form {
-        BodyForm::Ndjson => lines(bytes, input, &mut counted),
-        BodyForm::Warc => warc::read_range(&Bytes(bytes), 0..bytes.len() as u64, input, &mut counted).map(drop),
+    let result = match form {
+        BodyForm::Ndjson => lines(bytes, input, &mut count_and_pass),
+        BodyForm::Warc => warc::read_range(&Bytes(bytes), 0..bytes.len() as u64, input, &mut count_and_pass).map(drop),
     };
-    if count.get() > most {
-        let what = format!("the body has more than {most} records, and none was added; send them in smaller bodies");
-        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", what));
+    if count.get() > limit {
+        let message =
+            format!("the body has more than {limit} records, and none was added; send them in smaller bodies");
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", message));
     }
-    Ok(done?)
+    Ok(result?)
 }
 
 /// Fields of a response line that JSONL records do not have.
@@ -110,29 +111,32 @@ struct Response<'l> {
 /// by [`jsonl`].
 fn lines(bytes: &[u8], input: &InputSettings, sink: &mut RecordSink<'_>) -> Result<()> {
     // Lines between two responses are read together.
-    let plain = |from: usize, to: usize, sink: &mut RecordSink<'_>| match from < to {
-        true => jsonl::read_range(&Bytes(bytes), from as u64..to as u64, &input.limits, &input.fields, sink),
+    let pass_lines = |start: usize, end: usize, sink: &mut RecordSink<'_>| match start < end {
+        true => jsonl::read_range(&Bytes(bytes), start as u64..end as u64, &input.limits, &input.fields, sink),
         false => Ok(()),
     };
     let (mut start, mut pending) = (0, 0);
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         let end = start + line.len();
         if let Some(response) = response(line) {
-            plain(pending, start, sink)?;
+            pass_lines(pending, start, sink)?;
             pending = end;
-            of_response(response, start as u64, line.len() as u64, input, sink)?;
+            pass_response(response, start as u64, line.len() as u64, input, sink)?;
         }
         start = end;
     }
-    plain(pending, start, sink)
+    pass_lines(pending, start, sink)
 }
 
 /// Parses a line as a response; `None` if it is not one. A response has a status other than 2xx, or
 /// a body in base64.
 fn response(line: &[u8]) -> Option<Response<'_>> {
-    let has = |name: &[u8]| memchr::memmem::find(line, name).is_some();
-    let response: Response<'_> =
-        if has(b"\"status\"") || has(b"\"body_base64\"") { serde_json::from_slice(line).ok()? } else { return None };
+    let has_header = |name: &[u8]| memchr::memmem::find(line, name).is_some();
+    let response: Response<'_> = if has_header(b"\"status\"") || has_header(b"\"body_base64\"") {
+        serde_json::from_slice(line).ok()?
+    } else {
+        return None;
+    };
     let is_response =
         response.body_base64.is_some() || response.status.is_some_and(|status| !(200..300).contains(&status));
     is_response.then_some(response)
@@ -140,7 +144,7 @@ fn response(line: &[u8]) -> Option<Response<'_>> {
 
 /// Passes the record of a response to `sink`. The response is converted to a WARC record, so that
 /// the same rules apply as to a WARC file with these bytes.
-fn of_response(
+fn pass_response(
     response: Response<'_>,
     offset: u64,
     length: u64,
@@ -173,8 +177,8 @@ fn of_response(
         http.len() + body.len()
     );
     let record = [head.as_bytes(), http.as_bytes(), &body, b"\r\n\r\n"].concat();
-    warc::read_range(&Bytes(&record[..]), 0..record.len() as u64, input, &mut |found| {
-        sink(match found {
+    warc::read_range(&Bytes(&record[..]), 0..record.len() as u64, input, &mut |record_read| {
+        sink(match record_read {
             ReadResult::Page(mut page) => {
                 // Counts of bytes and warnings must refer to the line of the body, not to the
                 // converted record.

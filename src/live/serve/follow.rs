@@ -66,9 +66,9 @@ pub type OnComplete = Box<dyn Fn(&Path) -> Result<()> + Send + Sync>;
 /// Reader of all followed files.
 pub(super) struct FollowedFiles {
     pub patterns: Vec<String>,
-    pub until: EndCondition,
+    pub end_condition: EndCondition,
     pub threads: usize,
-    pub shared: Arc<SharedIndex>,
+    pub index: Arc<SharedIndex>,
     pub writer: BatchSender,
     pub digesters: Arc<Digesters>,
     pub counts: Arc<Mutex<ReadCounts>>,
@@ -93,7 +93,7 @@ struct Growing {
 
 impl Growing {
     /// Creates the state of a file that has been read up to an offset.
-    fn at(offset: u64) -> Growing {
+    fn from_offset(offset: u64) -> Growing {
         Growing { name: PathBuf::new(), inode: None, offset, bytes: 0, grown: Instant::now(), is_complete: false }
     }
 }
@@ -106,31 +106,31 @@ impl FollowedFiles {
     /// Returns any error of the patterns and of the writer. A file that cannot be read causes a
     /// warning and is read again at the next poll.
     pub(super) fn run(mut self) -> Result<()> {
-        let mut growing: BTreeMap<PathBuf, Growing> = BTreeMap::new();
-        for (name, offset) in self.shared.index().files() {
-            growing.insert(name.into(), Growing::at(offset));
+        let mut open_files: BTreeMap<PathBuf, Growing> = BTreeMap::new();
+        for (name, offset) in self.index.index().files() {
+            open_files.insert(name.into(), Growing::from_offset(offset));
         }
         let completed = self.on_complete.take().map(Completed::start).transpose()?;
         let (mut last, mut failed) = (Instant::now(), BTreeSet::new());
         while !self.is_stopped() {
             let mut news: Vec<(PathBuf, Growing)> = Vec::new();
             for (path, name) in self.paths()? {
-                let file = growing.remove(&path).unwrap_or_else(|| Growing::at(0));
+                let file = open_files.remove(&path).unwrap_or_else(|| Growing::from_offset(0));
                 news.push((path, Growing { name, ..file }));
             }
             let news: Vec<_> = news.into_iter().map(|of| Mutex::new(Some(of))).collect();
             // Files are polled in parallel. Each one is moved to its thread and back, because a
             // poll changes its state.
-            let looked = threads::for_each(self.threads, news.len(), Vec::new, |done, at| {
-                let taken = news[at].lock().unwrap_or_else(PoisonError::into_inner).take();
-                let (path, mut file) = taken.expect("each file is looked at once");
-                let before = file.offset;
-                let outcome = self.look(&path, &mut file);
-                let has_grown = file.offset != before;
-                done.push((path, file, has_grown, outcome));
+            let results = threads::for_each(self.threads, news.len(), Vec::new, |output, number| {
+                let entry = news[number].lock().unwrap_or_else(PoisonError::into_inner).take();
+                let (path, mut file) = entry.expect("each file is looked at once");
+                let previous_offset = file.offset;
+                let outcome = self.read_appended(&path, &mut file);
+                let has_grown = file.offset != previous_offset;
+                output.push((path, file, has_grown, outcome));
                 Ok(())
             })?;
-            for (path, mut file, has_grown, outcome) in looked.into_iter().flatten() {
+            for (path, mut file, has_grown, outcome) in results.into_iter().flatten() {
                 match outcome {
                     Err(error @ (Error::Storage { .. } | Error::Input { .. })) => {
                         // One warning for each failing file, not one for each poll.
@@ -145,13 +145,13 @@ impl FollowedFiles {
                     last = Instant::now();
                     (file.grown, file.is_complete) = (last, false);
                 }
-                growing.insert(path, file);
+                open_files.insert(path, file);
             }
-            let is_end = matches!(self.until, EndCondition::Idle(time) if last.elapsed() >= time);
+            let is_end = matches!(self.end_condition, EndCondition::Idle(time) if last.elapsed() >= time);
             if let Some(completed) = &completed {
                 let is_complete =
                     |file: &&mut Growing| !file.is_complete && file.bytes > 0 && file.bytes == file.offset;
-                for file in growing.values_mut().filter(is_complete) {
+                for file in open_files.values_mut().filter(is_complete) {
                     // No later poll passes files on, so at the end they count as complete even if
                     // they grew recently.
                     if is_end || file.grown.elapsed() >= COMPLETE {
@@ -160,9 +160,9 @@ impl FollowedFiles {
                     }
                 }
             }
-            match self.until {
+            match self.end_condition {
                 EndCondition::Idle(_) if is_end => {
-                    for (path, file) in growing.iter().filter(|(_, file)| file.bytes > file.offset) {
+                    for (path, file) in open_files.iter().filter(|(_, file)| file.bytes > file.offset) {
                         let (rest, path) = (file.bytes - file.offset, path.display());
                         notify(format_args!(
                             "warning: {path}: the last {rest} bytes are not a complete record, and were not read"
@@ -185,49 +185,50 @@ impl FollowedFiles {
     fn paths(&self) -> Result<BTreeMap<PathBuf, PathBuf>> {
         let mut paths = BTreeMap::new();
         for pattern in &self.patterns {
-            let wrong = |cause: glob::PatternError| Error::Usage(format!("--follow {pattern}: {cause}"));
+            let invalid_pattern = |cause: glob::PatternError| Error::Usage(format!("--follow {pattern}: {cause}"));
             // A folder that cannot be read is skipped, because it may be readable at the next poll.
-            let found = glob::glob(pattern).map_err(wrong)?.flatten().filter(|path| path.is_file());
-            paths.extend(found.map(|name| (std::path::absolute(&name).unwrap_or_else(|_| name.clone()), name)));
+            let matching_paths = glob::glob(pattern).map_err(invalid_pattern)?.flatten().filter(|path| path.is_file());
+            paths
+                .extend(matching_paths.map(|name| (std::path::absolute(&name).unwrap_or_else(|_| name.clone()), name)));
         }
         Ok(paths)
     }
 
     /// Reads the records that were appended to a file since the last poll.
-    fn look(&self, path: &Path, growing: &mut Growing) -> Result<()> {
+    fn read_appended(&self, path: &Path, file_state: &mut Growing) -> Result<()> {
         let name = path.to_string_lossy();
         let failed = |cause| Error::storage(name.to_string(), cause);
         let file = match File::open(path) {
             Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
             file => file.map_err(failed)?,
         };
-        let about = file.metadata().map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
         // A crawler may replace a file under its name. Then the old offset has no meaning.
-        let is_other = growing.inode.is_some_and(|inode| inode != about.ino());
-        if is_other || about.len() < growing.offset {
-            let what = if is_other { "was replaced by another file" } else { "has become shorter" };
-            notify(format_args!("warning: {name} {what}, and is read again from its beginning"));
-            (growing.offset, growing.bytes) = (0, 0);
+        let is_other = file_state.inode.is_some_and(|inode| inode != metadata.ino());
+        if is_other || metadata.len() < file_state.offset {
+            let message = if is_other { "was replaced by another file" } else { "has become shorter" };
+            notify(format_args!("warning: {name} {message}, and is read again from its beginning"));
+            (file_state.offset, file_state.bytes) = (0, 0);
         }
-        growing.inode = Some(about.ino());
-        if growing.bytes == about.len() {
+        file_state.inode = Some(metadata.ino());
+        if file_state.bytes == metadata.len() {
             return Ok(());
         }
         let mut length = PIECE;
-        while growing.offset < about.len() && !self.is_stopped() {
-            let piece = Piece::of(&file, &name, growing.offset, (growing.offset + length).min(about.len()))?;
+        while file_state.offset < metadata.len() && !self.is_stopped() {
+            let piece = Piece::of(&file, &name, file_state.offset, (file_state.offset + length).min(metadata.len()))?;
             let (records, end) = self.whole_records(&piece)?;
-            match end == growing.offset {
-                true if piece.end == about.len() => break,
+            match end == file_state.offset {
+                true if piece.end == metadata.len() => break,
                 // The first record is longer than the piece.
                 true => length *= 2,
                 false => {
                     self.take(records, &name, end)?;
-                    (growing.offset, length) = (end, PIECE);
+                    (file_state.offset, length) = (end, PIECE);
                 }
             }
         }
-        growing.bytes = about.len();
+        file_state.bytes = metadata.len();
         Ok(())
     }
 
@@ -242,9 +243,9 @@ impl FollowedFiles {
         let mut records: Vec<ReadRecord> = Vec::new();
         let (mut end, mut is_half) = (piece.end, false);
         self.digesters.with(|digester| {
-            warc::read_range(piece, 0..piece.len(), input, &mut |found| {
-                let mut record = read(digester, found)?;
-                record.offset = piece.in_file(record.offset);
+            warc::read_range(piece, 0..piece.len(), input, &mut |read_result| {
+                let mut record = read(digester, read_result)?;
+                record.offset = piece.file_offset(record.offset);
                 if is_half {
                     return Ok(());
                 }
@@ -284,8 +285,8 @@ impl FollowedFiles {
                 None
             }
         });
-        let added = self.writer.add(items.collect(), Some((name.to_string(), end)));
-        added.map_err(|why| Error::storage(name.to_string(), why))?;
+        let reply = self.writer.add(items.collect(), Some((name.to_string(), end)));
+        reply.map_err(|why| Error::storage(name.to_string(), why))?;
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).merge(&counts);
         Ok(())
     }
@@ -300,9 +301,9 @@ struct Completed {
 
 impl Completed {
     fn start(on_complete: OnComplete) -> Result<Completed> {
-        let (send, receive) = channel::<PathBuf>();
+        let (send, receiver) = channel::<PathBuf>();
         let thread = threads::start(move || {
-            for name in receive {
+            for name in receiver {
                 if let Err(error) = on_complete(&name) {
                     let name = name.display();
                     notify(format_args!("warning: {name} is not in the state, so the next run reads it: {error}"));
@@ -370,7 +371,7 @@ impl<'f> Piece<'f> {
         Ok(bytes)
     }
 
-    fn in_file(&self, offset: u64) -> u64 {
+    fn file_offset(&self, offset: u64) -> u64 {
         self.start + offset.saturating_sub(self.prefix.len() as u64)
     }
 
@@ -415,14 +416,14 @@ impl RandomAccess for Piece<'_> {
     }
 
     fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
-        let Some(behind) = offset.checked_sub(self.prefix.len() as u64) else {
+        let Some(offset_after_prefix) = offset.checked_sub(self.prefix.len() as u64) else {
             let mut bytes = self.prefix[offset as usize..].to_vec();
             bytes.truncate(length);
             let rest = self.bytes(self.start, length - bytes.len())?;
             bytes.extend(rest);
             return Ok(bytes);
         };
-        self.bytes(self.start + behind, length)
+        self.bytes(self.start + offset_after_prefix, length)
     }
 }
 
@@ -439,12 +440,12 @@ mod tests {
 
     fn followed(folder: &Path) -> FollowedFiles {
         let job = Job::default();
-        let (shared, writer, _) = BatchSender::start(LiveIndex::open(folder, &job).unwrap(), || ()).unwrap();
+        let (index, writer, _) = BatchSender::start(LiveIndex::open(folder, &job).unwrap(), || ()).unwrap();
         FollowedFiles {
             patterns: Vec::new(),
-            until: EndCondition::Stopped,
+            end_condition: EndCondition::Stopped,
             threads: 1,
-            shared,
+            index,
             writer,
             digesters: Arc::new(Digesters::new(job)),
             counts: Arc::default(),
@@ -481,7 +482,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let followed = followed(&folder.path().join("index"));
         let path = folder.path().join("x.warc");
-        let mut growing = Growing::at(0);
+        let mut state = Growing::from_offset(0);
         let ends: Vec<u64> = members
             .iter()
             .scan(0, |end, member| {
@@ -492,14 +493,14 @@ mod tests {
             })
             .collect();
         let mut file = File::create(&path).unwrap();
-        for (at, byte) in members.concat().iter().enumerate() {
+        for (position, byte) in members.concat().iter().enumerate() {
             file.write_all(&[*byte]).unwrap();
-            followed.look(&path, &mut growing).unwrap();
+            followed.read_appended(&path, &mut state).unwrap();
             let read = followed.counts.lock().unwrap().read as usize;
             // A plain record is whole without the line ends that follow it.
-            let whole = ends.partition_point(|&end| end <= at as u64 + 1);
-            let whole_but_lines = ends.partition_point(|&end| end <= at as u64 + 1 + 4);
-            assert!((whole..=whole_but_lines).contains(&read), "byte {at}: {read} of {whole}, {ends:?}");
+            let n_whole = ends.partition_point(|&end| end <= position as u64 + 1);
+            let whole_but_lines = ends.partition_point(|&end| end <= position as u64 + 1 + 4);
+            assert!((n_whole..=whole_but_lines).contains(&read), "byte {position}: {read} of {n_whole}, {ends:?}");
         }
         let counts = followed.counts.lock().unwrap().clone();
         assert_eq!((counts.read, counts.kept), (6, 3), "{counts:?}");
@@ -530,17 +531,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let followed = followed(&folder.path().join("index"));
         let path = folder.path().join("x.warc");
-        let mut damaged = records();
-        damaged[2].truncate(60);
-        std::fs::write(&path, damaged.concat()).unwrap();
-        let mut growing = Growing::at(0);
-        followed.look(&path, &mut growing).unwrap();
+        let mut damaged_bytes = records();
+        damaged_bytes[2].truncate(60);
+        std::fs::write(&path, damaged_bytes.concat()).unwrap();
+        let mut state = Growing::from_offset(0);
+        followed.read_appended(&path, &mut state).unwrap();
         let counts = followed.counts.lock().unwrap().clone();
         assert_eq!(counts.kept, 3, "{counts:?}");
         assert!(counts.read == counts.kept + counts.rejected.values().sum::<u64>());
-        assert_eq!(growing.offset, std::fs::metadata(&path).unwrap().len());
+        assert_eq!(state.offset, std::fs::metadata(&path).unwrap().len());
         std::fs::write(&path, records()[1].clone()).unwrap();
-        followed.look(&path, &mut growing).unwrap();
+        followed.read_appended(&path, &mut state).unwrap();
         assert_eq!(followed.counts.lock().unwrap().kept, 4);
     }
 }

@@ -58,7 +58,7 @@ pub struct LiveServeSettings {
     /// Callback that receives the names of followed files that are complete.
     pub on_complete: Option<OnComplete>,
     /// Condition for the end of the service.
-    pub until: EndCondition,
+    pub end_condition: EndCondition,
     /// Number of threads that read followed files.
     pub threads: usize,
     /// Settings of the HTTP server; `None` if the service only follows files.
@@ -86,7 +86,7 @@ impl ServiceHandle {
 struct Service {
     folder: PathBuf,
     front: Arc<Front>,
-    shared: Arc<writer::SharedIndex>,
+    index: Arc<writer::SharedIndex>,
     writer: BatchSender,
     digesters: Arc<Digesters>,
     counts: Arc<Mutex<ReadCounts>>,
@@ -114,15 +114,15 @@ pub fn serve(
     let listener: Option<TcpListener> = front.as_mut().map(Front::bind).transpose()?;
     let front = front.map(Arc::new);
     let handle = ServiceHandle { stop: Arc::default(), front: front.clone() };
-    let ended = handle.clone();
-    let (shared, writer, thread) = BatchSender::start(index, move || ended.stop())?;
+    let stop_handle = handle.clone();
+    let (index_handle, writer, thread) = BatchSender::start(index, move || stop_handle.stop())?;
     let digesters = Arc::new(Digesters::new(settings.job));
     let counts: Arc<Mutex<ReadCounts>> = Arc::default();
     let followed = FollowedFiles {
         patterns: settings.follow,
-        until: settings.until,
+        end_condition: settings.end_condition,
         threads: settings.threads,
-        shared: Arc::clone(&shared),
+        index: Arc::clone(&index_handle),
         writer: writer.clone(),
         digesters: Arc::clone(&digesters),
         counts: Arc::clone(&counts),
@@ -130,26 +130,26 @@ pub fn serve(
         on_complete: settings.on_complete,
     };
     started(front.as_ref().map(|front| front.address()), handle.clone());
-    let done = match (front, listener) {
+    let outcome = match (front, listener) {
         (Some(front), Some(listener)) => {
-            let following = threads::start(move || {
-                let done = followed.run();
+            let follower = threads::start(move || {
+                let result = followed.run();
                 handle.stop();
-                done
+                result
             })?;
             let turns = Semaphore::new(front.limits().heavy);
             let service = Service {
                 folder: settings.folder,
                 front: Arc::clone(&front),
-                shared: Arc::clone(&shared),
+                index: Arc::clone(&index_handle),
                 writer,
                 digesters,
                 counts: Arc::clone(&counts),
                 bodies: Arc::new(Semaphore::new(BODIES)),
                 turns,
             };
-            let served = front.serve(listener, routes::router(Arc::new(service)), async {});
-            served.and(joined(following))
+            let serving = front.serve(listener, routes::router(Arc::new(service)), async {});
+            serving.and(join_thread(follower))
         }
         _ => {
             // The writer thread ends when the last sender is dropped; `followed` has the only other
@@ -158,14 +158,14 @@ pub fn serve(
             followed.run()
         }
     };
-    let written = joined(thread);
-    let figures = shared.index().figures();
+    let writer_result = join_thread(thread);
+    let figures = index_handle.index().figures();
     let counts = counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    written.and(done).map(|()| (figures, counts))
+    writer_result.and(outcome).map(|()| (figures, counts))
 }
 
 /// Waits for a thread; converts a panic into an error.
-fn joined(thread: std::thread::JoinHandle<Result<()>>) -> Result<()> {
+fn join_thread(thread: std::thread::JoinHandle<Result<()>>) -> Result<()> {
     thread.join().unwrap_or_else(|_| {
         notify("error: a thread of the service panicked");
         Err(webtwin_base::error::Error::Invariant("a thread of the service panicked".into()))

@@ -6,33 +6,33 @@ use serde_json::{Value, json};
 pub(super) fn document() -> Value {
     let text = || json!({ "type": "string" });
     let count = || json!({ "type": "integer", "minimum": 0 });
-    let named = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+    let reference = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
     let answers = |kind: &str, schema: Value| {
         json!({
             "200": { "description": "The answer", "content": { kind: { "schema": schema } } },
             // All errors have one format, so one entry describes every status but 200.
             "default": {
                 "description": "The problem, if there is no answer",
-                "content": { "application/problem+json": { "schema": named("Problem") } },
+                "content": { "application/problem+json": { "schema": reference("Problem") } },
             },
         })
     };
     let query = |name: &str, required: bool, about: &str, schema: Value| json!({ "name": name, "in": "query", "required": required, "description": about, "schema": schema });
     let get = |about: &str, parameters: Vec<Value>, kind: &str, schema: Value| json!({ "get": { "summary": about, "parameters": parameters, "responses": answers(kind, schema) } });
-    let post = |about: &str, bodies: &[&str], kind: &str| {
+    let post = |summary: &str, bodies: &[&str], kind: &str| {
         let content: serde_json::Map<String, Value> =
             bodies.iter().map(|kind| (kind.to_string(), json!({ "schema": text() }))).collect();
         json!({ "post": {
-            "summary": about,
+            "summary": summary,
             "requestBody": { "required": true, "content": content },
             "responses": answers(kind, text()),
         } })
     };
-    let object = |properties: &[(&str, Value)], optional: &[(&str, Value)]| {
-        let all: serde_json::Map<String, Value> =
-            properties.iter().chain(optional).map(|(name, of)| (name.to_string(), of.clone())).collect();
+    let object = |properties: &[(&str, Value)], optional_properties: &[(&str, Value)]| {
+        let schema_properties: serde_json::Map<String, Value> =
+            properties.iter().chain(optional_properties).map(|(name, of)| (name.to_string(), of.clone())).collect();
         let required: Vec<&str> = properties.iter().map(|one| one.0).collect();
-        json!({ "type": "object", "properties": all, "required": required })
+        json!({ "type": "object", "properties": schema_properties, "required": required })
     };
     json!({
         "openapi": "3.1.0",
@@ -52,7 +52,7 @@ pub(super) fn document() -> Value {
                 "Advises on URLs, a line for each: fetch; skip, with a tab and the URL that was fetched if there is \
                  one; rewrite, a tab and the URL to fetch instead; reject", &["text/plain"], "text/plain"),
             "/v1/page": get("Returns advice on a URL", vec![query("url", true, "URL, canonical or not", text())],
-                "application/json", named("Page")),
+                "application/json", reference("Page")),
             // This route also takes a header, which the `get` closure does not cover.
             "/v1/advice": { "get": {
                 "summary":
@@ -65,9 +65,9 @@ pub(super) fn document() -> Value {
                       "schema": count() },
                 ],
                 "responses": answers("application/json", object(
-                    &[("advice", json!({ "type": "array", "items": named("Advice") })), ("last", count())], &[])),
+                    &[("advice", json!({ "type": "array", "items": reference("Advice") })), ("last", count())], &[])),
             } },
-            "/v1/run": get("Returns counts of the index and its files", vec![], "application/json", named("Run")),
+            "/v1/run": get("Returns counts of the index and its files", vec![], "application/json", reference("Run")),
             "/health": get("Checks that the process answers", vec![], "text/plain", text()),
             "/ready": get("Checks that the index is open", vec![], "application/json",
                 object(&[("ready", json!({ "type": "boolean" }))], &[])),
@@ -86,7 +86,7 @@ pub(super) fn document() -> Value {
                     &[("of", text()), ("withdraws", count()), ("rule", json!({ "type": "object" }))]),
                 "Verdict": object(&[("action", json!({ "enum": ["fetch", "skip", "rewrite"] })), ("why", text())], &[("url", text())]),
                 "Page": object(
-                    &[("url", text()), ("verdict", named("Verdict")),
+                    &[("url", text()), ("verdict", reference("Verdict")),
                       ("page", json!({ "anyOf": [{ "type": "object" }, { "type": "null" }] }))], &[]),
                 "Run": object(
                     &[("folder", text()), ("figures", json!({ "type": "object" })), ("files", json!({ "type": "object" })),

@@ -36,8 +36,8 @@ pub(super) struct ReadRecord {
 }
 
 /// Digests the result of a reader.
-pub(super) fn read(digester: &mut Digester, found: ReadResult) -> Result<ReadRecord> {
-    let (offset, is_doubtful, refused) = match found {
+pub(super) fn read(digester: &mut Digester, read_result: ReadResult) -> Result<ReadRecord> {
+    let (offset, is_doubtful, refused) = match read_result {
         ReadResult::Page(page) => {
             let is_doubtful = page.repaired == Some(Reason::BadContentLength);
             match digester.digest(&page)? {
@@ -68,12 +68,12 @@ fn missing(refused: &RefusedRecord) -> Option<CanonicalUrl> {
 /// Pool of idle digesters.
 pub(super) struct Digesters {
     job: Job,
-    idle: Mutex<Vec<Digester>>,
+    idle_digesters: Mutex<Vec<Digester>>,
 }
 
 impl Digesters {
     pub(super) fn new(job: Job) -> Digesters {
-        Digesters { job, idle: Mutex::default() }
+        Digesters { job, idle_digesters: Mutex::default() }
     }
 
     pub(super) fn job(&self) -> &Job {
@@ -82,12 +82,12 @@ impl Digesters {
 
     /// Calls a function with an idle digester; creates one if there is none.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut Digester) -> T) -> T {
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = idle().pop();
+        let pool = || self.idle_digesters.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = pool().pop();
         let mut digester = free.unwrap_or_else(|| Digester::new(&self.job));
-        let done = work(&mut digester);
-        idle().push(digester);
-        done
+        let result = work(&mut digester);
+        pool().push(digester);
+        result
     }
 }
 

@@ -37,8 +37,8 @@ pub(super) fn router(service: Arc<Service>) -> Router {
     with_fallbacks(router).with_state(service)
 }
 
-fn unsupported(what: &str) -> Problem {
-    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media_type", what)
+fn unsupported(message: &str) -> Problem {
+    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media_type", message)
 }
 
 /// Returns the format of a body, from the headers of its request.
@@ -80,36 +80,36 @@ enum Line<'a> {
 
 async fn pages(State(service): Of, headers: HeaderMap, body: Body) -> AnswerResult {
     let form = form(&headers)?;
-    let held = take(body, service.front.limits().text, &service.bodies).await?;
+    let body = take(body, service.front.limits().text, &service.bodies).await?;
     let _turn = service.turns.acquire().await;
     let work = Arc::clone(&service);
-    service.front.heavy(move || added(&work, &held, form)).await
+    service.front.heavy(move || add_records(&work, &body, form)).await
 }
 
 /// Adds the records of a body, and returns one line for each, and a last line with the counts.
-fn added(service: &Service, held: &BodyReservation, form: BodyForm) -> AnswerResult {
-    let mut found: Vec<ReadRecord> = Vec::new();
-    let most = service.front.limits().batch;
+fn add_records(service: &Service, body: &BodyReservation, form: BodyForm) -> AnswerResult {
+    let mut read_records: Vec<ReadRecord> = Vec::new();
+    let limit = service.front.limits().batch;
     service.digesters.with(|digester| {
-        records(&held.bytes, form, most, &service.digesters.job().input, &mut |record| {
-            found.push(read(digester, record)?);
+        records(&body.bytes, form, limit, &service.digesters.job().input, &mut |record| {
+            read_records.push(read(digester, record)?);
             Ok(())
         })
     })?;
     let mut counts = ReadCounts::default();
-    found.iter().for_each(|record| counts.add(&record.outcome));
+    read_records.iter().for_each(|record| counts.add(&record.outcome));
     // Bytes between two records count as bytes of the first one.
-    let ends = found.iter().skip(1).map(|record| record.offset).chain([held.bytes.len() as u64]);
+    let ends = read_records.iter().skip(1).map(|record| record.offset).chain([body.bytes.len() as u64]);
     let mut kept_bytes = 0;
-    let mut from = 0;
-    for (record, end) in found.iter().zip(ends) {
+    let mut start = 0;
+    for (record, end) in read_records.iter().zip(ends) {
         if matches!(record.outcome, ReadOutcome::Item(super::writer::WriterItem::Page(_))) {
-            kept_bytes += end - from;
+            kept_bytes += end - start;
         }
-        from = end;
+        start = end;
     }
-    let (mut items, mut others) = (Vec::new(), Vec::new());
-    for record in found {
+    let (mut items, mut rejected_lines) = (Vec::new(), Vec::new());
+    for record in read_records {
         match record.outcome {
             ReadOutcome::Item(item) => {
                 let url = match &item {
@@ -117,9 +117,9 @@ fn added(service: &Service, held: &BodyReservation, form: BodyForm) -> AnswerRes
                     super::writer::WriterItem::Page(_) => String::new(),
                 };
                 items.push(item);
-                others.push((record.offset, None, url));
+                rejected_lines.push((record.offset, None, url));
             }
-            ReadOutcome::Rejected(reason, detail) => others.push((record.offset, Some(reason), detail)),
+            ReadOutcome::Rejected(reason, detail) => rejected_lines.push((record.offset, Some(reason), detail)),
         }
     }
     // Records without an item do not wait for the disk.
@@ -131,21 +131,21 @@ fn added(service: &Service, held: &BodyReservation, form: BodyForm) -> AnswerRes
     };
     service.counts.lock().unwrap_or_else(PoisonError::into_inner).merge(&counts);
     let mut answers = answers.into_iter();
-    let mut text = String::with_capacity(300 * others.len());
-    let mut put = |line: &dyn Fn() -> serde_json::Result<String>| {
+    let mut text = String::with_capacity(300 * rejected_lines.len());
+    let mut put_line = |line: &dyn Fn() -> serde_json::Result<String>| {
         text.push_str(&line().expect("answers are plain values"));
         text.push('\n');
     };
-    for (offset, reason, detail) in &others {
+    for (offset, reason, detail) in &rejected_lines {
         let answer = if reason.is_none() { answers.next().flatten() } else { None };
         let line = match (reason, &answer) {
             (Some(reason), _) => Line::Rejected { offset: *offset, rejected: reason.as_str(), detail },
             (None, Some(answer)) => Line::Page { offset: *offset, answer },
             (None, None) => Line::Missing { offset: *offset, missing: detail },
         };
-        put(&|| serde_json::to_string(&line));
+        put_line(&|| serde_json::to_string(&line));
     }
-    let bytes = held.bytes.len() as u64;
+    let bytes = body.bytes.len() as u64;
     // A URL without a page counts as rejected here, because the sum must be the number of records.
     let closing = json!({
         "read": counts.read,
@@ -155,7 +155,7 @@ fn added(service: &Service, held: &BodyReservation, form: BodyForm) -> AnswerRes
         "kept_bytes": kept_bytes,
         "rejected_bytes": bytes - kept_bytes,
     });
-    put(&|| Ok(closing.to_string()));
+    put_line(&|| Ok(closing.to_string()));
     Ok(plain("application/x-ndjson", text))
 }
 
@@ -165,15 +165,15 @@ async fn pages_txt(State(service): Of, body: Body) -> AnswerResult {
     let lines = std::str::from_utf8(&body)
         .map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "not_utf8", "the body is not UTF-8"))?;
     if lines.lines().count() > limits.batch {
-        let what = format!("the body has more than {} URLs; send them in smaller bodies", limits.batch);
-        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", what));
+        let message = format!("the body has more than {} URLs; send them in smaller bodies", limits.batch);
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", message));
     }
     let mut text = String::with_capacity(lines.len());
     for line in lines.lines() {
         match CanonicalUrl::parse(line.trim()) {
             Err(_) => text.push_str("reject"),
             // The lock is taken for each URL, so that the writer can add pages in between.
-            Ok(url) => match service.shared.index().ask(&url)? {
+            Ok(url) => match service.index.index().ask(&url)? {
                 UrlVerdict::Fetch { .. } => text.push_str("fetch"),
                 UrlVerdict::Skip { url: None, .. } => text.push_str("skip"),
                 UrlVerdict::Skip { url: Some(url), .. } => text.extend(["skip\t", &url]),
@@ -194,14 +194,14 @@ struct OnePage {
 async fn page(State(service): Of, uri: Uri) -> AnswerResult {
     let OnePage { url } = query(&uri)?;
     let url = CanonicalUrl::parse(&url).map_err(|why| Problem::bad(format!("url: {why}")))?;
-    let index = service.shared.index();
-    let (verdict, known) = (index.ask(&url)?, index.known(&url)?);
-    Ok(in_json(&json!({ "url": url.as_str(), "verdict": verdict, "page": known })))
+    let index = service.index.index();
+    let (verdict, known_page) = (index.ask(&url)?, index.known(&url)?);
+    Ok(in_json(&json!({ "url": url.as_str(), "verdict": verdict, "page": known_page })))
 }
 
 async fn run(State(service): Of) -> AnswerResult {
     let counts = service.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let index = service.shared.index();
+    let index = service.index.index();
     let files: serde_json::Map<_, _> = index.files().map(|(name, offset)| (name.to_string(), offset.into())).collect();
     Ok(in_json(&json!({
         "folder": service.folder,
@@ -212,7 +212,7 @@ async fn run(State(service): Of) -> AnswerResult {
 }
 
 async fn metrics(State(service): Of) -> AnswerResult {
-    let figures = service.shared.index().figures();
+    let figures = service.index.index().figures();
     let counts = service.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let mut text = service.front.metrics();
     for (name, help, value) in [

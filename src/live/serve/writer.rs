@@ -88,22 +88,22 @@ pub(crate) struct BatchSender {
 
 impl BatchSender {
     /// Starts the writer thread. The thread ends when all senders are dropped or the index fails,
-    /// and then calls `ended`.
+    /// and then calls `on_end`.
     pub(crate) fn start(
         index: LiveIndex,
-        ended: impl FnOnce() + Send + 'static,
+        on_end: impl FnOnce() + Send + 'static,
     ) -> Result<(Arc<SharedIndex>, BatchSender, JoinHandle<Result<()>>)> {
         let last = index.figures().advice;
         let (index, asking) = (RwLock::new(index), AtomicUsize::new(0));
-        let shared = Arc::new(SharedIndex { index, asking, advice: watch::Sender::new(last) });
-        let (send, receive) = sync_channel(MAX_WAITING);
-        let of_thread = Arc::clone(&shared);
+        let shared_index = Arc::new(SharedIndex { index, asking, advice: watch::Sender::new(last) });
+        let (send, receiver) = sync_channel(MAX_WAITING);
+        let thread_index = Arc::clone(&shared_index);
         let thread = threads::start(move || {
-            let done = write(&of_thread, &receive);
-            ended();
-            done
+            let result = write(&thread_index, &receiver);
+            on_end();
+            result
         })?;
-        Ok((shared, BatchSender { send }, thread))
+        Ok((shared_index, BatchSender { send }, thread))
     }
 
     /// Adds items; returns once they are on disk.
@@ -113,38 +113,38 @@ impl BatchSender {
     /// added nevertheless; they may be sent again.
     pub(crate) fn add(&self, items: Vec<WriterItem>, file: Option<(String, u64)>) -> Reply {
         let (reply, answer) = channel();
-        let ended = |_| "the server is stopping; send the records again after its restart".to_string();
-        self.send.send(Batch { items, file, reply }).map_err(|_| ended(()))?;
-        answer.recv().map_err(|_| ended(()))?
+        let ended_error = |_| "the server is stopping; send the records again after its restart".to_string();
+        self.send.send(Batch { items, file, reply }).map_err(|_| ended_error(()))?;
+        answer.recv().map_err(|_| ended_error(()))?
     }
 }
 
-fn write(shared: &SharedIndex, receive: &Receiver<Batch>) -> Result<()> {
+fn write(shared_index: &SharedIndex, receiver: &Receiver<Batch>) -> Result<()> {
     loop {
-        let mut group = match receive.recv_timeout(IDLE_TIME) {
+        let mut group = match receiver.recv_timeout(IDLE_TIME) {
             Ok(batch) => vec![batch],
             Err(RecvTimeoutError::Timeout) => Vec::new(),
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         };
         let mut pages: usize = group.iter().map(|batch| batch.items.len()).sum();
         while pages < GROUP
-            && let Ok(batch) = receive.try_recv()
+            && let Ok(batch) = receiver.try_recv()
         {
             pages += batch.items.len();
             group.push(batch);
         }
         let mut replies = Vec::with_capacity(group.len());
         for batch in group {
-            let answers = batch.items.into_iter().map(|item| add(shared, item)).collect::<Result<Vec<_>>>()?;
+            let answers = batch.items.into_iter().map(|item| add(shared_index, item)).collect::<Result<Vec<_>>>()?;
             if let Some((name, offset)) = batch.file {
-                shared.index_to_write().note_file(&name, offset);
+                shared_index.index_to_write().note_file(&name, offset);
             }
             replies.push((batch.reply, answers));
         }
-        let flushed = shared.index_to_write().flush();
+        let flushed = shared_index.index_to_write().flush();
         match flushed {
             Ok(unsynced) => {
-                publish(shared, unsynced)?;
+                publish(shared_index, unsynced)?;
                 for (reply, answers) in replies {
                     // The send fails if the request has been cancelled, which is no error.
                     let _ = reply.send(Ok(answers));
@@ -164,8 +164,8 @@ fn write(shared: &SharedIndex, receive: &Receiver<Batch>) -> Result<()> {
     }
 }
 
-fn add(shared: &SharedIndex, item: WriterItem) -> Result<Option<AddedPageAnswer>> {
-    let mut index = shared.index_to_write();
+fn add(shared_index: &SharedIndex, item: WriterItem) -> Result<Option<AddedPageAnswer>> {
+    let mut index = shared_index.index_to_write();
     match item {
         WriterItem::Page(digest) => index.add(*digest).map(Some),
         WriterItem::Missing(url) => {
@@ -177,11 +177,11 @@ fn add(shared: &SharedIndex, item: WriterItem) -> Result<Option<AddedPageAnswer>
 
 /// Waits for the disk, and publishes advice. If the sync fails, it is unknown which records are on
 /// disk, so the error ends the writer.
-fn publish(shared: &SharedIndex, unsynced: Option<UnsyncedWrites>) -> Result<()> {
-    let Some(unsynced) = unsynced else { return shared.index_to_write().tend() };
+fn publish(shared_index: &SharedIndex, unsynced: Option<UnsyncedWrites>) -> Result<()> {
+    let Some(unsynced) = unsynced else { return shared_index.index_to_write().tend() };
     unsynced.sync()?;
-    shared.index_to_write().synced(&unsynced)?;
-    let last = shared.index().figures().advice;
-    shared.advice.send_if_modified(|advice| std::mem::replace(advice, last) != last);
+    shared_index.index_to_write().synced(&unsynced)?;
+    let last = shared_index.index().figures().advice;
+    shared_index.advice.send_if_modified(|advice| std::mem::replace(advice, last) != last);
     Ok(())
 }

@@ -22,29 +22,29 @@ pub(super) type Primary = [u8; 3];
 /// Editions that a page declares, and buffers to evaluate them.
 #[derive(Debug, Default)]
 pub(super) struct Editions {
-    named: Vec<(Primary, DocId)>,
+    named_editions: Vec<(Primary, DocId)>,
     /// Number of editions that the transport declares.
-    of_transport: usize,
-    others: Vec<DocId>,
+    n_from_transport: usize,
+    other_editions: Vec<DocId>,
 }
 
 impl Editions {
     /// Begins a page with the editions that its transport declares.
-    pub(super) fn begin(&mut self, of_transport: impl Iterator<Item = (Primary, DocId)>) {
-        self.named.clear();
-        self.named.extend(of_transport.take(MAX_EDITIONS));
-        self.of_transport = self.named.len();
+    pub(super) fn begin(&mut self, transport_rows: impl Iterator<Item = (Primary, DocId)>) {
+        self.named_editions.clear();
+        self.named_editions.extend(transport_rows.take(MAX_EDITIONS));
+        self.n_from_transport = self.named_editions.len();
     }
 
     /// Begins a pass over the page. A second pass discards the editions of the first.
     pub(super) fn begin_pass(&mut self) {
-        self.named.truncate(self.of_transport);
+        self.named_editions.truncate(self.n_from_transport);
     }
 
     /// Adds an edition that the page declares.
     pub(super) fn add(&mut self, language: Primary, url: DocId) {
-        if self.named.len() < MAX_EDITIONS {
-            self.named.push((language, url));
+        if self.named_editions.len() < MAX_EDITIONS {
+            self.named_editions.push((language, url));
         }
     }
 
@@ -52,11 +52,11 @@ impl Editions {
     /// repetitions and without the page itself. Returns none if the language of the page is
     /// unknown. `root` is the language of the root element.
     pub(super) fn in_other_languages(&mut self, page: DocId, root: Option<Primary>) -> &[DocId] {
-        let Editions { named, others, .. } = self;
+        let Editions { named_editions: named, other_editions: others, .. } = self;
         others.clear();
-        let mut own = named.iter().filter(|row| row.1 == page).map(|row| row.0);
-        let first = own.next();
-        let is_one = own.all(|language| Some(language) == first);
+        let mut own_languages = named.iter().filter(|row| row.1 == page).map(|row| row.0);
+        let first = own_languages.next();
+        let is_one = own_languages.all(|language| Some(language) == first);
         if let Some(language) = first.or(root).filter(|_| is_one) {
             others.extend(named.iter().filter(|row| row.0 != language && row.1 != page).map(|row| row.1));
             // A URL that serves each reader in the preferred language is listed under several
@@ -88,11 +88,11 @@ pub(super) fn edition(tag: &StartTag<'_>) -> Option<(Primary, String)> {
     // Few elements have the attribute. A search for one letter takes less time than parsing all
     // attributes.
     let bytes = tag.attributes.as_bytes();
-    let ends_name = |end: usize| {
+    let is_name_end = |end: usize| {
         let start = (end + 1).checked_sub(NAME.len());
         start.is_some_and(|start| bytes[start..=end].eq_ignore_ascii_case(NAME))
     };
-    if !memchr::memchr2_iter(b'g', b'G', bytes).any(ends_name) {
+    if !memchr::memchr2_iter(b'g', b'G', bytes).any(is_name_end) {
         return None;
     }
     let is_alternate = |word: &str| word.eq_ignore_ascii_case("alternate");
@@ -113,26 +113,26 @@ mod tests {
 
     #[test]
     fn the_first_part_of_a_tag_is_its_language() {
-        let found = |tag| primary(tag).map(|primary| String::from_utf8(primary.to_vec()).unwrap());
-        assert_eq!(found("en-GB").as_deref(), Some("en\0"));
-        assert_eq!(found(" ZH_hant-TW ").as_deref(), Some("zh\0"));
-        assert_eq!(found("deu").as_deref(), Some("deu"));
-        assert!(["x-default", "", "-de", "english", "d", "d3", "*"].iter().all(|tag| found(tag).is_none()));
+        let primary_text = |tag| primary(tag).map(|primary| String::from_utf8(primary.to_vec()).unwrap());
+        assert_eq!(primary_text("en-GB").as_deref(), Some("en\0"));
+        assert_eq!(primary_text(" ZH_hant-TW ").as_deref(), Some("zh\0"));
+        assert_eq!(primary_text("deu").as_deref(), Some("deu"));
+        assert!(["x-default", "", "-de", "english", "d", "d3", "*"].iter().all(|tag| primary_text(tag).is_none()));
     }
 
     #[test]
     fn editions_are_in_other_languages_than_the_page() {
         let [de, en, fr] = ["de", "en-US", "fr"].map(|tag| primary(tag).unwrap());
-        let of = |named: &[(Primary, DocId)], root| {
+        let other_editions = |rows: &[(Primary, DocId)], root| {
             let mut editions = Editions::default();
-            editions.begin(named.iter().copied());
+            editions.begin(rows.iter().copied());
             editions.in_other_languages(1, root).to_vec()
         };
-        assert_eq!(of(&[(fr, 5), (en, 1), (de, 4), (en, 3), (de, 4)], Some(fr)), [4, 5]);
-        assert_eq!(of(&[(fr, 5), (de, 4)], Some(de)), [5]);
-        assert!(of(&[(fr, 5), (de, 4)], None).is_empty());
+        assert_eq!(other_editions(&[(fr, 5), (en, 1), (de, 4), (en, 3), (de, 4)], Some(fr)), [4, 5]);
+        assert_eq!(other_editions(&[(fr, 5), (de, 4)], Some(de)), [5]);
+        assert!(other_editions(&[(fr, 5), (de, 4)], None).is_empty());
         // The page lists its own URL under two languages, or another URL under its language.
-        assert!(of(&[(en, 1), (fr, 1), (de, 4)], Some(en)).is_empty());
-        assert_eq!(of(&[(en, 1), (fr, 5), (en, 5), (de, 4)], None), [4]);
+        assert!(other_editions(&[(en, 1), (fr, 1), (de, 4)], Some(en)).is_empty());
+        assert_eq!(other_editions(&[(en, 1), (fr, 5), (en, 5), (de, 4)], None), [4]);
     }
 }

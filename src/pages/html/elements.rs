@@ -139,8 +139,8 @@ impl TagName {
 
     #[inline(always)]
     const fn slot(self) -> usize {
-        let folded = self.0 as u64 ^ (self.0 >> 64) as u64;
-        (folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SLOTS.ilog2())) as usize
+        let hash = self.0 as u64 ^ (self.0 >> 64) as u64;
+        (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SLOTS.ilog2())) as usize
     }
 }
 
@@ -153,9 +153,9 @@ static TABLE: [(u128, u8); SLOTS] = {
     let mut row = 1;
     while row < ELEMENTS.len() {
         let names = ELEMENTS[row].0.as_bytes();
-        let (mut at, mut name) = (0, TagName::EMPTY);
-        while at <= names.len() {
-            if at == names.len() || names[at] == b' ' {
+        let (mut position, mut name) = (0, TagName::EMPTY);
+        while position <= names.len() {
+            if position == names.len() || names[position] == b' ' {
                 let mut slot = name.slot();
                 while table[slot].0 != 0 {
                     slot = (slot + 1) % SLOTS;
@@ -163,9 +163,9 @@ static TABLE: [(u128, u8); SLOTS] = {
                 table[slot] = (name.0, row as u8);
                 name = TagName::EMPTY;
             } else {
-                name = name.with(names[at]);
+                name = name.with(names[position]);
             }
-            at += 1;
+            position += 1;
         }
         row += 1;
     }

@@ -50,37 +50,37 @@ pub(super) enum EntityContext {
 }
 
 /// Decodes the reference at the beginning of `text`, whose first byte is `&`, and appends its
-/// characters to `out`.
+/// characters to `output`.
 ///
 /// Returns the number of bytes read. An `&` that begins no reference is appended unchanged.
-pub(super) fn decode(text: &str, place: EntityContext, out: &mut String) -> usize {
+pub(super) fn decode(text: &str, place: EntityContext, output: &mut String) -> usize {
     let rest = &text.as_bytes()[1..];
     let read = match rest.first() {
         Some(b'#') => numeric(&rest[1..]).map(|(length, character)| {
-            out.push(character);
+            output.push(character);
             1 + length
         }),
-        Some(letter) if letter.is_ascii_alphabetic() => named(&text[1..], place).map(|(length, characters)| {
-            out.push_str(characters);
+        Some(letter) if letter.is_ascii_alphabetic() => parse_named(&text[1..], place).map(|(length, characters)| {
+            output.push_str(characters);
             length
         }),
         _ => None,
     };
     1 + read.unwrap_or_else(|| {
-        out.push('&');
+        output.push('&');
         0
     })
 }
 
-/// Appends the attribute value `value` to `out`, with its references decoded.
-pub(super) fn decode_attribute(value: &str, out: &mut String) {
+/// Appends the attribute value `value` to `output`, with its references decoded.
+pub(super) fn decode_attribute(value: &str, output: &mut String) {
     let mut rest = value;
-    while let Some(at) = memchr::memchr(b'&', rest.as_bytes()) {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        rest = &rest[decode(rest, EntityContext::Attribute, out)..];
+    while let Some(position) = memchr::memchr(b'&', rest.as_bytes()) {
+        output.push_str(&rest[..position]);
+        rest = &rest[position..];
+        rest = &rest[decode(rest, EntityContext::Attribute, output)..];
     }
-    out.push_str(rest);
+    output.push_str(rest);
 }
 
 /// Parses a numeric reference after `&#`.
@@ -106,7 +106,7 @@ fn numeric(rest: &[u8]) -> Option<(usize, char)> {
 }
 
 /// Parses the longest name after `&`.
-fn named(rest: &str, place: EntityContext) -> Option<(usize, &'static str)> {
+fn parse_named(rest: &str, place: EntityContext) -> Option<(usize, &'static str)> {
     let bytes = rest.as_bytes();
     let name = bytes.iter().take(MAX_NAME_BYTES + 1).take_while(|byte| byte.is_ascii_alphanumeric()).count();
     if bytes.get(name) == Some(&b';')
@@ -117,8 +117,8 @@ fn named(rest: &str, place: EntityContext) -> Option<(usize, &'static str)> {
     let legacy = |length: usize| find(&rest[..length]).filter(|entity| entity.legacy);
     let entity = (2..=name.min(MAX_LEGACY_NAME_BYTES)).rev().find_map(legacy)?;
     let length = entity.name.len();
-    let goes_on = bytes.get(length).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'=');
-    (place == EntityContext::Text || !goes_on).then_some((length, entity.characters.as_str()))
+    let continues = bytes.get(length).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'=');
+    (place == EntityContext::Text || !continues).then_some((length, entity.characters.as_str()))
 }
 
 fn find(name: &str) -> Option<&'static Entity> {
@@ -131,18 +131,18 @@ mod tests {
 
     use super::*;
 
-    fn decoded(text: &str, place: EntityContext) -> String {
-        let (mut out, mut at) = (String::new(), 0);
-        while at < text.len() {
-            if text[at..].starts_with('&') {
-                at += decode(&text[at..], place, &mut out);
+    fn decode_text(text: &str, place: EntityContext) -> String {
+        let (mut output, mut position) = (String::new(), 0);
+        while position < text.len() {
+            if text[position..].starts_with('&') {
+                position += decode(&text[position..], place, &mut output);
             } else {
-                let character = text[at..].chars().next().unwrap();
-                out.push(character);
-                at += character.len_utf8();
+                let character = text[position..].chars().next().unwrap();
+                output.push(character);
+                position += character.len_utf8();
             }
         }
-        out
+        output
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
         );
         assert!(legacy().all(|entity| (2..=MAX_LEGACY_NAME_BYTES).contains(&entity.name.len())));
         for entity in NAMED_ENTITIES.values() {
-            assert_eq!(decoded(&format!("&{};", entity.name), EntityContext::Attribute), entity.characters);
+            assert_eq!(decode_text(&format!("&{};", entity.name), EntityContext::Attribute), entity.characters);
         }
     }
 
@@ -173,17 +173,17 @@ mod tests {
             ("&#; &#x; &#xg; &#a", "&#; &#x; &#xg; &#a"),
             ("&ampé &é", "&é &é"),
         ] {
-            assert_eq!(decoded(text, EntityContext::Text), expected, "{text}");
+            assert_eq!(decode_text(text, EntityContext::Text), expected, "{text}");
         }
     }
 
     #[test]
     fn queries_in_attributes_are_references_only_with_a_semicolon() {
         let value = "/a?b=1&copy=2&amp;c=3&lt4&sect&para;&notin&times";
-        let mut out = String::new();
-        decode_attribute(value, &mut out);
-        assert_eq!(out, "/a?b=1&copy=2&c=3&lt4§¶&notin×");
-        assert_eq!(decoded(value, EntityContext::Attribute), out);
+        let mut output = String::new();
+        decode_attribute(value, &mut output);
+        assert_eq!(output, "/a?b=1&copy=2&c=3&lt4§¶&notin×");
+        assert_eq!(decode_text(value, EntityContext::Attribute), output);
     }
 
     proptest! {

@@ -20,17 +20,17 @@ pub(super) fn refresh(tag: &StartTag<'_>) -> Option<String> {
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     // By the standard, a delay such as `.5` is 0.
     let delay = if digits == 0 && rest.starts_with('.') { 0 } else { rest[..digits].parse().ok()? };
-    let behind = rest[digits..].trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let rest = behind.trim_start_matches(is_space);
+    let after_number = rest[digits..].trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let rest = after_number.trim_start_matches(is_space);
     let rest = rest.strip_prefix([';', ',']).unwrap_or(rest).trim_start_matches(is_space);
-    if delay > MAX_DELAY || (rest.len() == behind.len() && !rest.is_empty()) {
+    if delay > MAX_DELAY || (rest.len() == after_number.len() && !rest.is_empty()) {
         return None;
     }
-    let named = rest
+    let is_url_key = rest
         .get(..3)
         .filter(|word| word.eq_ignore_ascii_case("url"))
         .and_then(|_| Some(rest[3..].trim_start_matches(is_space).strip_prefix('=')?.trim_start_matches(is_space)));
-    let url = named.unwrap_or(rest);
+    let url = is_url_key.unwrap_or(rest);
     let quoted =
         url.strip_prefix(['"', '\'']).map(|inner| inner.split(url.as_bytes()[0] as char).next().unwrap_or(inner));
     let url = quoted.unwrap_or(url).trim_end_matches(is_space);

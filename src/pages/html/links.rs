@@ -26,10 +26,10 @@ pub(super) struct LinkCollector {
     too_many: bool,
     /// Targets in page order; `known` is the same as a set.
     targets: Vec<DocId>,
-    known: Hashes,
+    known_links: Hashes,
     /// Hashes of references as written. A hash is stored at the index given by its low bits. It
     /// includes the number of the page, so that entries of earlier pages never match.
-    seen: Box<[u64; REMEMBERED_LINKS]>,
+    recent_hashes: Box<[u64; REMEMBERED_LINKS]>,
     page: u64,
     reference: String,
     target: String,
@@ -42,8 +42,8 @@ impl LinkCollector {
             limit: limit as usize,
             too_many: false,
             targets: Vec::new(),
-            known: Hashes::default(),
-            seen: Box::new([0; REMEMBERED_LINKS]),
+            known_links: Hashes::default(),
+            recent_hashes: Box::new([0; REMEMBERED_LINKS]),
             page: 0,
             reference: String::new(),
             target: String::new(),
@@ -54,7 +54,7 @@ impl LinkCollector {
     pub(super) fn clear(&mut self) {
         self.too_many = false;
         self.targets.clear();
-        self.known.clear();
+        self.known_links.clear();
         self.page += 1;
     }
 
@@ -86,11 +86,11 @@ impl LinkCollector {
         // The page number is not used as the seed of the hash: XXH3 adds the seed to short input,
         // so other bytes on another page would collide.
         let hash = xxh3_64(reference.as_bytes()) ^ splitmix64(self.page);
-        let seen = &mut self.seen[hash as usize % REMEMBERED_LINKS];
-        if *seen == hash {
+        let slot = &mut self.recent_hashes[hash as usize % REMEMBERED_LINKS];
+        if *slot == hash {
             return;
         }
-        *seen = hash;
+        *slot = hash;
         if let Some(target) = base.target(reference, &mut self.target) {
             self.insert(target);
         }
@@ -106,14 +106,14 @@ impl LinkCollector {
     }
 
     fn insert(&mut self, target: DocId) {
-        if self.known.contains(&target) {
+        if self.known_links.contains(&target) {
             return;
         }
         if self.targets.len() == self.limit {
             self.too_many = true;
             return;
         }
-        self.known.insert(target);
+        self.known_links.insert(target);
         self.targets.push(target);
     }
 }
@@ -166,12 +166,12 @@ impl Base {
         }
     }
 
-    /// Resolves a reference of plain characters into `out`. Returns false if the reference is not
-    /// plain.
-    fn put_together(&self, reference: &str, out: &mut String) -> bool {
+    /// Resolves a reference of plain characters into `output`. Returns false if the reference is
+    /// not plain.
+    fn put_together(&self, reference: &str, output: &mut String) -> bool {
         let base = self.url.as_str();
         let (path, query) = match memchr::memchr(b'?', reference.as_bytes()) {
-            Some(at) => reference.split_at(at),
+            Some(split_at) => reference.split_at(split_at),
             None => (reference, ""),
         };
         if !path.bytes().all(|byte| PLAIN[byte as usize] & PATH != 0)
@@ -179,7 +179,7 @@ impl Base {
         {
             return false;
         }
-        out.clear();
+        output.clear();
         let root;
         if let Some(rest) = path.strip_prefix("http://").or_else(|| path.strip_prefix("https://")) {
             let host = &rest[..rest.find('/').unwrap_or(rest.len())];
@@ -187,40 +187,40 @@ impl Base {
                 return false;
             }
             root = path.len() - rest.len() + host.len();
-            out.push_str(&path[..root]);
-            out.push('/');
-            append_path(rest[host.len()..].strip_prefix('/').unwrap_or(""), root, out);
+            output.push_str(&path[..root]);
+            output.push('/');
+            append_path(rest[host.len()..].strip_prefix('/').unwrap_or(""), root, output);
         } else if scheme(path).is_some() || path.starts_with("//") {
             return false;
         } else if let Some(path) = path.strip_prefix('/') {
-            out.push_str(&base[..=self.origin]);
-            append_path(path, self.origin, out);
+            output.push_str(&base[..=self.origin]);
+            append_path(path, self.origin, output);
         } else if path.is_empty() {
-            out.push_str(if query.is_empty() { base } else { &base[..self.path] });
+            output.push_str(if query.is_empty() { base } else { &base[..self.path] });
         } else {
-            out.push_str(&base[..self.directory]);
-            append_path(path, self.origin, out);
+            output.push_str(&base[..self.directory]);
+            append_path(path, self.origin, output);
         }
-        out.push_str(query);
+        output.push_str(query);
         true
     }
 }
 
-/// Appends the segments of `path` to `out`, which ends with `/`. The path of the URL begins at
+/// Appends the segments of `path` to `output`, which ends with `/`. The path of the URL begins at
 /// `root`.
-fn append_path(path: &str, root: usize, out: &mut String) {
+fn append_path(path: &str, root: usize, output: &mut String) {
     let mut segments = path.split('/').peekable();
     while let Some(segment) = segments.next() {
         match segment {
             "." => {}
             ".." => {
-                let parent = out[root..out.len() - 1].rfind('/').map_or(root, |at| root + at);
-                out.truncate(parent + 1);
+                let parent = output[root..output.len() - 1].rfind('/').map_or(root, |at| root + at);
+                output.truncate(parent + 1);
             }
             _ => {
-                out.push_str(segment);
+                output.push_str(segment);
                 if segments.peek().is_some() {
-                    out.push('/');
+                    output.push('/');
                 }
             }
         }
@@ -255,10 +255,10 @@ const QUERY: u8 = 2;
 
 /// Classes of bytes. A `%` is never plain in a path, because `%2e` is a dot.
 static PLAIN: [u8; 256] = {
-    let mut plain = [0; 256];
+    let mut is_plain = [0; 256];
     let mut byte = 0;
     while byte < 128 {
-        plain[byte] = match byte as u8 {
+        is_plain[byte] = match byte as u8 {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => PATH | QUERY,
             b'-' | b'.' | b'_' | b'~' | b'/' | b':' | b'@' | b'!' | b'$' | b'&' | b'(' | b')' => PATH | QUERY,
             b'*' | b'+' | b',' | b';' | b'=' => PATH | QUERY,
@@ -267,7 +267,7 @@ static PLAIN: [u8; 256] = {
         };
         byte += 1;
     }
-    plain
+    is_plain
 };
 
 #[cfg(test)]

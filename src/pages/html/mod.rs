@@ -134,9 +134,9 @@ impl Extractor {
     ) -> Result<std::result::Result<ExtractedPage<'a>, Refusal>> {
         let charset = page.charset.as_deref();
         let resolve = |reference: &str| Base::new(url.clone()).leads_to(reference);
-        let declared = page.canonical.as_deref().and_then(resolve);
-        let named = page.editions.iter();
-        self.editions.begin(named.filter_map(|(language, reference)| primary(language).zip(resolve(reference))));
+        let canonical_page = page.canonical.as_deref().and_then(resolve);
+        let editions = page.editions.iter();
+        self.editions.begin(editions.filter_map(|(language, reference)| primary(language).zip(resolve(reference))));
         let extracted = match page.form {
             PageForm::Html => Ok(self.markup(&page.body, charset, url, false)),
             PageForm::Xhtml => Ok(self.markup(&page.body, charset, url, true)),
@@ -146,8 +146,8 @@ impl Extractor {
             }
         };
         Ok(extracted.map(|extracted| {
-            let declared = declared.filter(|&other| other != doc_id(url.as_str()));
-            ExtractedPage { canonical: extracted.canonical.or(declared), ..extracted }
+            let canonical_page = canonical_page.filter(|&other| other != doc_id(url.as_str()));
+            ExtractedPage { canonical: extracted.canonical.or(canonical_page), ..extracted }
         }))
     }
 
@@ -192,8 +192,8 @@ impl Extractor {
         let mut base = Base::new(url.clone());
         let mut based = false;
         let (refresh, canonical, title, language) = loop {
-            let to = (&mut self.lines, &mut self.links, &mut self.editions);
-            let mut pass = Pass::new(to, base, based, self.follow);
+            let buffers = (&mut self.lines, &mut self.links, &mut self.editions);
+            let mut pass = Pass::new(buffers, base, based, self.follow);
             pass.is_xml = xml.is_some();
             match &xml {
                 Some(xml) => tokenize_xml(page, xml, &mut pass),
@@ -201,7 +201,7 @@ impl Extractor {
             }
             match pass.late_base {
                 // References before a late base are relative to it, too, so the page is read again.
-                Some(late) => (base, based) = (late, true),
+                Some(late_base) => (base, based) = (late_base, true),
                 None => break (pass.refresh, pass.canonical, pass.title, pass.language),
             }
         };
@@ -209,11 +209,21 @@ impl Extractor {
         let me = doc_id(url.as_str());
         let links = self.links.sorted(me);
         let [refresh, canonical] = [refresh, canonical].map(|to| to.filter(|&other| other != me));
-        let leads_to = refresh.or(canonical.filter(|_| self.follow.canonical));
+        let target = refresh.or(canonical.filter(|_| self.follow.canonical));
         let text = self.lines.as_str();
         let title = text[title.unwrap_or_default()].trim();
         let editions = self.editions.in_other_languages(me, language);
-        ExtractedPage { text, title, links, leads_to, canonical, editions, too_many_links, is_partial: false, replaced }
+        ExtractedPage {
+            text,
+            title,
+            links,
+            leads_to: target,
+            canonical,
+            editions,
+            too_many_links,
+            is_partial: false,
+            replaced,
+        }
     }
 
     /// Returns text that was already extracted. White space is normalised as for HTML, and nothing
@@ -286,7 +296,7 @@ struct Pass<'a> {
     /// True if the base of the page has been found.
     based: bool,
     /// True if a link has been found; `late_base` is a base that came after it.
-    linked: bool,
+    has_link: bool,
     late_base: Option<Base>,
     follow: Follow,
     /// Target of the first refresh; `canonical` is the first canonical URL.
@@ -319,7 +329,7 @@ impl<'a> Pass<'a> {
             editions,
             base,
             based,
-            linked: false,
+            has_link: false,
             late_base: None,
             follow,
             refresh: None,
@@ -347,7 +357,7 @@ impl Pass<'_> {
 
     fn link(&mut self, value: Option<&str>) {
         if let Some(value) = value {
-            self.linked = true;
+            self.has_link = true;
             self.links.add(value, &self.base);
         }
     }
@@ -358,14 +368,14 @@ impl Pass<'_> {
             && self.refresh.is_none()
             && let Some(reference) = leads::refresh(tag)
         {
-            self.linked = true;
+            self.has_link = true;
             self.refresh = self.links.add_decoded(&reference, &self.base);
         }
     }
 
     fn edition(&mut self, tag: &StartTag<'_>) {
         if let Some((language, reference)) = edition(tag) {
-            self.linked = true;
+            self.has_link = true;
             if let Some(url) = self.base.leads_to(&reference) {
                 self.editions.add(language, url);
             }
@@ -376,7 +386,7 @@ impl Pass<'_> {
         if self.canonical.is_none()
             && let Some(reference) = leads::canonical(tag)
         {
-            self.linked = true;
+            self.has_link = true;
             self.canonical = self.base.leads_to(&reference);
         }
     }
@@ -387,7 +397,7 @@ impl Pass<'_> {
             return;
         }
         let base = self.base.rebased(value);
-        if self.linked {
+        if self.has_link {
             self.late_base = Some(base);
         } else {
             self.base = base;
@@ -446,9 +456,9 @@ impl TokenSink for Pass<'_> {
             // Titles in SVG are tooltips.
             if self.foreign == 0 && self.title.is_none() {
                 self.lines.separate(Gap::Paragraph);
-                let from = self.lines.as_str().len();
+                let start = self.lines.as_str().len();
                 self.escapable(text);
-                self.title = Some(from..self.lines.as_str().len());
+                self.title = Some(start..self.lines.as_str().len());
                 self.lines.separate(Gap::Paragraph);
             }
         } else if element.content == ElementContent::Escapable {

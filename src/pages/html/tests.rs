@@ -73,7 +73,7 @@ fn self_closing_xhtml_elements_have_no_content() {
     const NAMESPACE: &str = "http://www.w3.org/1999/xhtml";
     let mut extractor = Extractor::new(&RecordLimits::default());
     let url = CanonicalUrl::parse("http://example.com/").unwrap();
-    let declared = |root: &str, body: &str| format!("<?xml version='1.0'?>\n<{root}>{body}</{root}>");
+    let page_with_root = |root: &str, body: &str| format!("<?xml version='1.0'?>\n<{root}>{body}</{root}>");
     for (body, expected) in [
         ("<script src='x'/><p>a</p>", "a"),
         ("<style/><p>a</p><title/><p>b</p>", "a\n\nb"),
@@ -84,18 +84,20 @@ fn self_closing_xhtml_elements_have_no_content() {
         ("<p>a<![CDATA[ &amp; <b> ]]>c</p><script><![CDATA[</script>]]></script>d", "a &amp; <b> c\n\nd"),
         ("<textarea><![CDATA[a\nb]]></textarea>", "a\nb"),
     ] {
-        let page = declared("html", body);
+        let page = page_with_root("html", body);
         assert_eq!(extractor.xhtml(page.as_bytes(), None, &url).text, expected, "{body}");
         assert_eq!(extractor.xhtml(body.as_bytes(), None, &url).text, expected, "{body}, without a root");
         let page = page.replacen("<html", &format!("<html xmlns='{NAMESPACE}'"), 1);
         assert_eq!(extractor.html(page.as_bytes(), None, &url).text, expected, "{body}, by its namespace");
     }
     let prefixed = "<h:head><h:title>a</h:title><h:script/></h:head><h:p>b</h:p><h:a href='c'>d</h:a>";
-    let prefixed = declared("h:html", prefixed).replacen("<h:html", &format!("<h:html xmlns:h='{NAMESPACE}'"), 1);
+    let prefixed = page_with_root("h:html", prefixed).replacen("<h:html", &format!("<h:html xmlns:h='{NAMESPACE}'"), 1);
     let extracted = extractor.html(prefixed.as_bytes(), None, &url);
     assert_eq!((extracted.text, extracted.links), ("a\n\nb\n\nd", &[doc_id("http://example.com/c")][..]));
     // Without its declaration, or without its namespace, the page is HTML.
-    for html in [declared("html", "<script/>a</script>b"), format!("<html xmlns='{NAMESPACE}'><script/>a</script>b")] {
+    for html in
+        [page_with_root("html", "<script/>a</script>b"), format!("<html xmlns='{NAMESPACE}'><script/>a</script>b")]
+    {
         assert_eq!(extractor.html(html.as_bytes(), None, &url).text, "b", "{html}");
     }
 }
@@ -130,7 +132,7 @@ fn refresh_within_ten_seconds_is_a_redirect_and_a_link() {
     let mut extractor =
         Extractor::following(&RecordLimits::default(), &Follow { redirects: true, refresh: true, canonical: true });
     let url = CanonicalUrl::parse("http://example.com/dir/page").unwrap();
-    let mut leads = |html: &str| {
+    let mut lead_of = |html: &str| {
         let extracted = extractor.html(html.as_bytes(), Some("utf-8"), &url);
         (extracted.leads_to, extracted.links.to_vec())
     };
@@ -147,26 +149,26 @@ fn refresh_within_ten_seconds_is_a_redirect_and_a_link() {
         "0;URL=&#110;ext",
     ] {
         let html = format!("<META HTTP-EQUIV=Refresh CONTENT='{}'>", content.replace('\'', "&apos;"));
-        assert_eq!(leads(&html), (Some(next), vec![next]), "{content}");
+        assert_eq!(lead_of(&html), (Some(next), vec![next]), "{content}");
     }
     for content in ["11;url=next", "5", "", "url=next", "0;url=", "0;url=page", "0;url=javascript:x", "0url=next"] {
         let html = format!("<meta http-equiv=refresh content='{content}'>");
-        assert_eq!(leads(&html), (None, vec![]), "{content}");
+        assert_eq!(lead_of(&html), (None, vec![]), "{content}");
     }
-    assert_eq!(leads("<meta name=refresh content='0;url=next'><meta content='0;url=next'>"), (None, vec![]));
-    assert_eq!(leads("<template><meta http-equiv=refresh content='0;url=next'></template>"), (None, vec![]));
-    let late = "<meta http-equiv=refresh content='0;url=next'><base href=/dir/x/../>";
-    assert_eq!(leads(late), (Some(next), vec![next]));
+    assert_eq!(lead_of("<meta name=refresh content='0;url=next'><meta content='0;url=next'>"), (None, vec![]));
+    assert_eq!(lead_of("<template><meta http-equiv=refresh content='0;url=next'></template>"), (None, vec![]));
+    let late_base = "<meta http-equiv=refresh content='0;url=next'><base href=/dir/x/../>";
+    assert_eq!(lead_of(late_base), (Some(next), vec![next]));
 
-    assert_eq!(leads("<link rel='x Canonical' href=next>"), (Some(next), vec![]));
-    assert_eq!(leads("<link rel=stylesheet href=next><link rel=canonical>"), (None, vec![]));
-    assert_eq!(leads("<link rel=canonical href=page>"), (None, vec![]));
-    let both = "<link rel=canonical href=other><meta http-equiv=refresh content='0;url=next'>";
-    assert_eq!(leads(both), (Some(next), vec![next]));
+    assert_eq!(lead_of("<link rel='x Canonical' href=next>"), (Some(next), vec![]));
+    assert_eq!(lead_of("<link rel=stylesheet href=next><link rel=canonical>"), (None, vec![]));
+    assert_eq!(lead_of("<link rel=canonical href=page>"), (None, vec![]));
+    let canonical_and_refresh = "<link rel=canonical href=other><meta http-equiv=refresh content='0;url=next'>";
+    assert_eq!(lead_of(canonical_and_refresh), (Some(next), vec![next]));
     // The canonical URL is reported whether links follow it or not.
     let url = CanonicalUrl::parse("http://example.com/page").unwrap();
     let canonical = |html: &str| Extractor::new(&RecordLimits::default()).html(html.as_bytes(), None, &url).canonical;
-    assert_eq!(canonical(both), Some(doc_id("http://example.com/other")));
+    assert_eq!(canonical(canonical_and_refresh), Some(doc_id("http://example.com/other")));
     assert_eq!(canonical("<base href=/dir/><link rel=canonical href=x>"), Some(doc_id("http://example.com/dir/x")));
     assert_eq!(canonical("<link rel=canonical href=page>"), None);
 }
@@ -198,9 +200,9 @@ fn page_does_not_affect_the_next_one() {
     for _ in 0..2 {
         let hostile = extractor.html(b"<title>t</title><svg><pre><template><a href=x>", None, &url);
         assert_eq!((hostile.text, hostile.links.len()), ("t", 0));
-        let usual = extractor.html(b"<base href=/b/><title>t</title><a href=x>a\nb<style/>c</style>", None, &url);
-        assert_eq!((usual.text, usual.links), ("t\n\na b", &targets(&["http://example.com/b/x"])[..]));
-        assert!(!usual.too_many_links);
+        let usual_page = extractor.html(b"<base href=/b/><title>t</title><a href=x>a\nb<style/>c</style>", None, &url);
+        assert_eq!((usual_page.text, usual_page.links), ("t\n\na b", &targets(&["http://example.com/b/x"])[..]));
+        assert!(!usual_page.too_many_links);
         assert!(extractor.html(b"<a href=x><a href=y>", None, &url).too_many_links);
     }
 }
@@ -215,10 +217,10 @@ fn seconds(html: &str) -> f64 {
 
 /// Checks that a page of 8 times the size takes about 8 times as long. Quadratic time would take 64
 /// times as long. A busy machine gets more tries.
-fn assert_linear(what: &str, page: impl Fn(usize) -> String) {
-    let (short, long) = (page(1), page(8));
-    let ratios = std::iter::repeat_with(|| seconds(&long) / seconds(&short));
-    assert!(ratios.take(20).any(|ratio| ratio < 24.0), "{what:?}");
+fn assert_linear(case: &str, page: impl Fn(usize) -> String) {
+    let (short_page, long) = (page(1), page(8));
+    let ratios = std::iter::repeat_with(|| seconds(&long) / seconds(&short_page));
+    assert!(ratios.take(20).any(|ratio| ratio < 24.0), "{case:?}");
 }
 
 #[test]
@@ -315,24 +317,24 @@ fn editions_in_other_languages_are_alternates_with_another_language_than_that_of
     let url = CanonicalUrl::parse("http://example.com/dir/page").unwrap();
     let mut extractor = Extractor::new(&RecordLimits::default());
     let mut editions = |html: &str| extractor.html(html.as_bytes(), Some("utf-8"), &url).editions.to_vec();
-    let own = "<link rel=alternate hreflang=en-GB href=page>";
-    let other = "<link HREF='/a?b&amp;c' REL='x Alternate' HrefLang='DE_de'>";
+    let own_edition = "<link rel=alternate hreflang=en-GB href=page>";
+    let other_edition = "<link HREF='/a?b&amp;c' REL='x Alternate' HrefLang='DE_de'>";
     let expected = targets(&["http://example.com/a?b&c"]);
-    assert_eq!(editions(&format!("{own}{other}")), expected);
-    assert_eq!(editions(&format!("<html lang=en>{other}{other}")), expected);
-    assert_eq!(editions(&format!("<html xml:lang=en>{other}")), expected);
+    assert_eq!(editions(&format!("{own_edition}{other_edition}")), expected);
+    assert_eq!(editions(&format!("<html lang=en>{other_edition}{other_edition}")), expected);
+    assert_eq!(editions(&format!("<html xml:lang=en>{other_edition}")), expected);
     let german = "<link rel=alternate hreflang=de href=page>";
     for html in [
-        other.to_string(),
-        format!("<html lang=de>{other}"),
-        format!("{german}{other}"),
-        format!("{own}{german}{other}"),
-        format!("<template>{other}</template>{own}"),
-        format!("{own}<link rel=alternate hreflang=x-default href=a><link rel=alternate hreflang=en href=a>"),
+        other_edition.to_string(),
+        format!("<html lang=de>{other_edition}"),
+        format!("{german}{other_edition}"),
+        format!("{own_edition}{german}{other_edition}"),
+        format!("<template>{other_edition}</template>{own_edition}"),
+        format!("{own_edition}<link rel=alternate hreflang=x-default href=a><link rel=alternate hreflang=en href=a>"),
         format!(
-            "{own}<link rel=alternate href=a title=hreflang><link rel=next hreflang=de href=a><a hreflang=de href=a>"
+            "{own_edition}<link rel=alternate href=a title=hreflang><link rel=next hreflang=de href=a><a hreflang=de href=a>"
         ),
-        format!("{own}<link rel=alternate hreflang=de><link rel=alternate hreflang=de href=mailto:x>"),
+        format!("{own_edition}<link rel=alternate hreflang=de><link rel=alternate hreflang=de href=mailto:x>"),
     ] {
         assert!(editions(&html).is_empty(), "{html}");
     }
@@ -347,10 +349,10 @@ fn editions_in_other_languages_are_alternates_with_another_language_than_that_of
 fn the_transport_names_editions_of_pages_of_any_markup() {
     let url = CanonicalUrl::parse("http://example.com/dir/page").unwrap();
     let mut extractor = Extractor::new(&RecordLimits::default());
-    let named = |language: &str, url: &str| (language.to_string(), url.to_string());
+    let edition = |language: &str, url: &str| (language.to_string(), url.to_string());
     let mut page = crate::record::RawPage {
         mime: "text/html".into(),
-        editions: vec![named("en", "page"), named("de", "a"), named("x-default", "c")],
+        editions: vec![edition("en", "page"), edition("de", "a"), edition("x-default", "c")],
         ..crate::record::RawPage::new(
             url.as_str(),
             b"<base href=/x/><link rel=alternate hreflang=fr href=b><p>text".to_vec(),

@@ -10,7 +10,7 @@ use super::entities::{self, EntityContext};
 /// several.
 #[derive(Debug, Default)]
 pub(super) struct LineWriter {
-    out: String,
+    output: String,
     gap: Gap,
     /// Number of open preformatted elements, in which line ends are kept.
     preformatted: u32,
@@ -20,14 +20,14 @@ pub(super) struct LineWriter {
 impl LineWriter {
     /// Removes all text, for the next page.
     pub(super) fn clear(&mut self) {
-        self.out.clear();
+        self.output.clear();
         self.gap = Gap::None;
         self.preformatted = 0;
     }
 
     /// Returns the text so far.
     pub(super) fn as_str(&self) -> &str {
-        &self.out
+        &self.output
     }
 
     /// Separates the next word by `gap` or a stronger separation.
@@ -65,47 +65,49 @@ impl LineWriter {
     fn append<const ESCAPED: bool>(&mut self, text: &str) {
         let bytes = text.as_bytes();
         let class_at = |at: usize| bytes.get(at).map(|&byte| CLASS[byte as usize]);
-        let mut at = 0;
-        while let Some(class) = class_at(at) {
+        let mut position = 0;
+        while let Some(class) = class_at(position) {
             match class {
                 SPACE => {
-                    let from = at;
-                    while class_at(at) == Some(SPACE) {
-                        at += 1;
+                    let start = position;
+                    while class_at(position) == Some(SPACE) {
+                        position += 1;
                     }
-                    self.space(&bytes[from..at]);
+                    self.space(&bytes[start..position]);
                 }
-                NUL => at += 1,
+                NUL => position += 1,
                 AMPERSAND if ESCAPED => {
                     let mut character = std::mem::take(&mut self.character);
                     character.clear();
-                    at += entities::decode(&text[at..], EntityContext::Text, &mut character);
+                    position += entities::decode(&text[position..], EntityContext::Text, &mut character);
                     self.push(&character);
                     self.character = character;
                 }
-                WIDE if wide_space(&bytes[at..]) > 0 => {
+                WIDE if wide_space(&bytes[position..]) > 0 => {
                     self.separate(Gap::Space);
-                    at += wide_space(&bytes[at..]);
+                    position += wide_space(&bytes[position..]);
                 }
                 _ => {
                     // Words with single spaces between them are copied together.
-                    let from = at;
-                    at += 1;
+                    let start = position;
+                    position += 1;
                     loop {
-                        at += plain_length(&bytes[at..]);
-                        while class_at(at) == Some(WORD) {
-                            at += 1;
+                        position += plain_length(&bytes[position..]);
+                        while class_at(position) == Some(WORD) {
+                            position += 1;
                         }
-                        match class_at(at) {
-                            Some(SPACE) if bytes[at] == b' ' && class_at(at + 1) == Some(WORD) => at += 2,
-                            Some(WIDE) if wide_space(&bytes[at..]) == 0 => at += 1,
-                            Some(AMPERSAND) if !ESCAPED => at += 1,
+                        match class_at(position) {
+                            Some(SPACE) if bytes[position] == b' ' && class_at(position + 1) == Some(WORD) => {
+                                position += 2
+                            }
+                            Some(WIDE) if wide_space(&bytes[position..]) == 0 => position += 1,
+                            Some(AMPERSAND) if !ESCAPED => position += 1,
                             _ => break,
                         }
                     }
-                    let end = at - usize::from(bytes[at - 1] == b' ');
-                    self.word(&text[from..end]);
-                    if end < at {
+                    let end = position - usize::from(bytes[position - 1] == b' ');
+                    self.word(&text[start..end]);
+                    if end < position {
                         self.separate(Gap::Space);
                     }
                 }
@@ -118,8 +120,8 @@ impl LineWriter {
     fn space(&mut self, run: &[u8]) {
         self.separate(Gap::Space);
         if self.preformatted > 0 {
-            for (at, byte) in run.iter().enumerate() {
-                if *byte == b'\n' || (*byte == b'\r' && run.get(at + 1) != Some(&b'\n')) {
+            for (position, byte) in run.iter().enumerate() {
+                if *byte == b'\n' || (*byte == b'\r' && run.get(position + 1) != Some(&b'\n')) {
                     self.end_line();
                 }
             }
@@ -128,16 +130,16 @@ impl LineWriter {
 
     #[inline(always)]
     fn word(&mut self, word: &str) {
-        if !self.out.is_empty() {
+        if !self.output.is_empty() {
             match self.gap {
                 Gap::None => {}
-                Gap::Space => self.out.push(' '),
-                Gap::Line => self.out.push('\n'),
-                Gap::Paragraph => self.out.push_str("\n\n"),
+                Gap::Space => self.output.push(' '),
+                Gap::Line => self.output.push('\n'),
+                Gap::Paragraph => self.output.push_str("\n\n"),
             }
         }
         self.gap = Gap::None;
-        self.out.push_str(word);
+        self.output.push_str(word);
     }
 }
 
@@ -149,8 +151,8 @@ fn plain_length(bytes: &[u8]) -> usize {
     while let Some(window) = bytes[length..].first_chunk::<17>() {
         // Sixteen bytes without a branch between them compile to vector instructions.
         let mut odd = [0u8; 16];
-        for (at, odd) in odd.iter_mut().enumerate() {
-            let (byte, next) = (window[at], window[at + 1]);
+        for (position, odd) in odd.iter_mut().enumerate() {
+            let (byte, next) = (window[position], window[position + 1]);
             *odd = u8::from(byte.wrapping_sub(b' ') >= 0x60) | u8::from(byte == b'&') | u8::from((byte | next) == b' ');
         }
         let odd = u128::from_le_bytes(odd);
@@ -204,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    fn plain(text: &str, preformatted: bool) -> String {
+    fn plain_text(text: &str, preformatted: bool) -> String {
         let mut lines = LineWriter::default();
         if preformatted {
             lines.enter_preformatted();
@@ -226,9 +228,9 @@ mod tests {
 
     #[test]
     fn empty_line_in_any_form_ends_a_paragraph() {
-        assert_eq!(plain("\r\n a \r\n\r\n\r\n b\tc\u{a0}\nd \0\n", true), "a\n\nb c\nd");
-        assert_eq!(plain("a\rb\r\rc", true), "a\nb\n\nc");
-        assert_eq!(plain("a\r\n\r\nb &amp;", false), "a b &amp;");
+        assert_eq!(plain_text("\r\n a \r\n\r\n\r\n b\tc\u{a0}\nd \0\n", true), "a\n\nb c\nd");
+        assert_eq!(plain_text("a\rb\r\rc", true), "a\nb\n\nc");
+        assert_eq!(plain_text("a\r\n\r\nb &amp;", false), "a b &amp;");
     }
 
     proptest! {
@@ -242,19 +244,19 @@ mod tests {
         ) {
             let text = parts.concat();
             let words = |line: &str| line.replace('\0', "").split_whitespace().collect::<Vec<_>>().join(" ");
-            prop_assert_eq!(plain(&text, false), words(&text));
+            prop_assert_eq!(plain_text(&text, false), words(&text));
 
             let lines = text.replace("\r\n", "\n").replace('\r', "\n");
             let lines = lines.split('\n').map(words).collect::<Vec<_>>().join("\n");
             let paragraphs = lines.split("\n\n").map(|p| p.trim_matches('\n')).filter(|p| !p.is_empty());
-            prop_assert_eq!(plain(&text, true), paragraphs.collect::<Vec<_>>().join("\n\n"));
+            prop_assert_eq!(plain_text(&text, true), paragraphs.collect::<Vec<_>>().join("\n\n"));
 
             // A text cut anywhere, except within a character or a line end, yields the same result.
             let cut = (0..=cut.min(text.len())).rev().find(|&cut| text.is_char_boundary(cut) && !text[..cut].ends_with('\r')).unwrap();
             let mut lines = LineWriter::default();
             lines.push(&text[..cut]);
             lines.push(&text[cut..]);
-            prop_assert_eq!(lines.as_str(), plain(&text, false));
+            prop_assert_eq!(lines.as_str(), plain_text(&text, false));
         }
     }
 }

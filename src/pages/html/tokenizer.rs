@@ -66,13 +66,13 @@ impl<'a> StartTag<'a> {
     /// Returns the value of the first attribute with this name, with character references as
     /// written.
     pub(super) fn attribute(&self, name: &str) -> Option<&'a str> {
-        let mut found = None;
-        attributes(self.attributes.as_bytes(), &mut 0, |other, value| {
-            if found.is_none() && other.eq_ignore_ascii_case(name.as_bytes()) {
-                found = Some(&self.attributes[value]);
+        let mut value_found = None;
+        attributes(self.attributes.as_bytes(), &mut 0, |attribute_name, value| {
+            if value_found.is_none() && attribute_name.eq_ignore_ascii_case(name.as_bytes()) {
+                value_found = Some(&self.attributes[value]);
             }
         });
-        found
+        value_found
     }
 }
 
@@ -89,84 +89,85 @@ pub(super) fn tokenize_xml(page: &str, xml: &Xml, sink: &mut impl TokenSink) {
 #[inline(always)]
 fn read<const XML: bool>(page: &str, xml: &Xml, sink: &mut impl TokenSink) {
     let bytes = page.as_bytes();
-    let mut at = 0;
+    let mut position = 0;
     let mut expects_doctype = XML;
-    while let Some(length) = memchr(b'<', &bytes[at..]) {
-        let open = at + length;
-        if open > at {
-            sink.text(&page[at..open]);
+    while let Some(length) = memchr(b'<', &bytes[position..]) {
+        let open = position + length;
+        if open > position {
+            sink.text(&page[position..open]);
         }
         // Tag open state.
-        at = open + 1;
-        match bytes.get(at) {
+        position = open + 1;
+        match bytes.get(position) {
             Some(letter) if letter.is_ascii_alphabetic() => {
-                let Some(tag) = start_tag::<XML>(page, &mut at, xml) else { return };
+                let Some(tag) = start_tag::<XML>(page, &mut position, xml) else { return };
                 let reads_content = sink.start(&tag);
                 if XML && tag.closes_itself {
                     sink.end(tag.element);
                 } else if reads_content && tag.element.content != ElementContent::Data {
                     let end = match XML {
-                        true => xml.content_end(bytes, at, tag.name),
-                        false => content_end(bytes, at, tag.name, tag.element.content),
+                        true => xml.content_end(bytes, position, tag.name),
+                        false => content_end(bytes, position, tag.name, tag.element.content),
                     };
-                    sink.content(tag.element, &page[at..end]);
-                    at = end;
+                    sink.content(tag.element, &page[position..end]);
+                    position = end;
                 }
             }
-            Some(b'/') => match bytes.get(at + 1) {
+            Some(b'/') => match bytes.get(position + 1) {
                 Some(letter) if letter.is_ascii_alphabetic() => {
-                    at += 1;
-                    let element = name::<XML>(bytes, &mut at, xml).element();
-                    if attributes(bytes, &mut at, |_, _| ()).is_none() {
+                    position += 1;
+                    let element = name::<XML>(bytes, &mut position, xml).element();
+                    if attributes(bytes, &mut position, |_, _| ()).is_none() {
                         return;
                     }
                     sink.end(element);
                 }
-                Some(_) => at = bogus_comment_end(bytes, at),
+                Some(_) => position = bogus_comment_end(bytes, position),
                 None => return sink.text(&page[open..]),
             },
-            Some(b'!') if bytes[at..].starts_with(b"!--") => at = comment_end(bytes, at + 1),
+            Some(b'!') if bytes[position..].starts_with(b"!--") => position = comment_end(bytes, position + 1),
             Some(b'!') if XML => {
                 if let Some((text, end)) = xml.cdata(page, open) {
                     sink.verbatim(text);
-                    at = end;
+                    position = end;
                     continue;
                 }
                 // Only the first doctype may contain brackets. A search for each would go to the
                 // end of the page and make reading quadratic.
                 let is_doctype = std::mem::take(&mut expects_doctype);
                 let end = if is_doctype { doctype_end(&bytes[open..]) } else { None };
-                at = end.map_or_else(|| bogus_comment_end(bytes, at), |length| open + length);
+                position = end.map_or_else(|| bogus_comment_end(bytes, position), |length| open + length);
             }
             // A doctype ends at the first `>`, too, even within its quotes.
-            Some(b'!' | b'?') => at = bogus_comment_end(bytes, at),
+            Some(b'!' | b'?') => position = bogus_comment_end(bytes, position),
             _ => sink.text("<"),
         }
     }
-    if at < page.len() {
-        sink.text(&page[at..]);
+    if position < page.len() {
+        sink.text(&page[position..]);
     }
 }
 
 /// Parses a start tag from its name. Returns `None` if the page ends within it, because then it is
 /// not a tag.
 #[inline(always)]
-fn start_tag<'a, const XML: bool>(page: &'a str, at: &mut usize, xml: &Xml) -> Option<StartTag<'a>> {
+fn start_tag<'a, const XML: bool>(page: &'a str, position: &mut usize, xml: &Xml) -> Option<StartTag<'a>> {
     let bytes = page.as_bytes();
-    let from = *at;
-    let element = name::<XML>(bytes, at, xml).element();
-    let named = *at;
-    let mut tag = StartTag { name: &page[from..named], element, attributes: "", value: None, closes_itself: false };
+    let start = *position;
+    let element = name::<XML>(bytes, position, xml).element();
+    let name_start = *position;
+    let mut tag =
+        StartTag { name: &page[start..name_start], element, attributes: "", value: None, closes_itself: false };
     tag.closes_itself = if element.attribute.is_empty() {
-        attributes(bytes, at, |_, _| ())?
+        attributes(bytes, position, |_, _| ())?
     } else {
         let mut range = None;
-        let closes_itself = attributes(bytes, at, |name, value| {
+        let closes_itself = attributes(bytes, position, |name, value| {
             if range.is_none() && name.eq_ignore_ascii_case(element.attribute.as_bytes()) {
                 range = Some(value);
             }
         })?;
-        tag.attributes = &page[named..*at];
+        tag.attributes = &page[name_start..*position];
         tag.value = range.map(|value| &page[value]);
         closes_itself
     };
@@ -175,16 +176,16 @@ fn start_tag<'a, const XML: bool>(page: &'a str, at: &mut usize, xml: &Xml) -> O
 
 /// Parses a tag name (tag name state).
 #[inline(always)]
-fn name<const XML: bool>(bytes: &[u8], at: &mut usize, xml: &Xml) -> TagName {
+fn name<const XML: bool>(bytes: &[u8], position: &mut usize, xml: &Xml) -> TagName {
     let mut name = TagName::EMPTY;
-    if XML && bytes[*at..].starts_with(&xml.prefix) {
-        *at += xml.prefix.len();
+    if XML && bytes[*position..].starts_with(&xml.prefix) {
+        *position += xml.prefix.len();
     }
-    while let Some(&byte) = bytes.get(*at)
+    while let Some(&byte) = bytes.get(*position)
         && CLASS[byte as usize] & (SPACE | END) == 0
     {
         name = name.with(byte);
-        *at += 1;
+        *position += 1;
     }
     name
 }
@@ -196,52 +197,52 @@ fn name<const XML: bool>(bytes: &[u8], at: &mut usize, xml: &Xml) -> TagName {
 #[inline(always)]
 pub(crate) fn attributes<'a>(
     bytes: &'a [u8],
-    at: &mut usize,
+    position: &mut usize,
     mut attribute: impl FnMut(&'a [u8], Range<usize>),
 ) -> Option<bool> {
     let next = |at: usize| bytes.get(at).map(|&byte| (byte, CLASS[byte as usize]));
     loop {
         // Before attribute name state.
         let mut solidus = false;
-        let from = loop {
-            match next(*at)? {
+        let name_start = loop {
+            match next(*position)? {
                 (b'>', _) => {
-                    *at += 1;
+                    *position += 1;
                     return Some(solidus);
                 }
                 (b'/', _) => solidus = true,
                 (_, class) if class & SPACE != 0 => solidus = false,
-                _ => break *at,
+                _ => break *position,
             }
-            *at += 1;
+            *position += 1;
         };
         // Attribute name state; a name may begin with `=`.
-        *at += 1;
-        while next(*at)?.1 & (SPACE | END | EQUALS) == 0 {
-            *at += 1;
+        *position += 1;
+        while next(*position)?.1 & (SPACE | END | EQUALS) == 0 {
+            *position += 1;
         }
-        let name = &bytes[from..*at];
+        let name = &bytes[name_start..*position];
         // After attribute name state, before attribute value state.
-        while next(*at)?.1 & SPACE != 0 {
-            *at += 1;
+        while next(*position)?.1 & SPACE != 0 {
+            *position += 1;
         }
-        let mut value = *at..*at;
-        if next(*at)?.0 == b'=' {
-            *at += 1;
-            while next(*at)?.1 & SPACE != 0 {
-                *at += 1;
+        let mut value = *position..*position;
+        if next(*position)?.0 == b'=' {
+            *position += 1;
+            while next(*position)?.1 & SPACE != 0 {
+                *position += 1;
             }
-            match next(*at)?.0 {
+            match next(*position)?.0 {
                 quote @ (b'"' | b'\'') => {
-                    value = *at + 1..*at + 1 + memchr(quote, &bytes[*at + 1..])?;
-                    *at = value.end + 1;
+                    value = *position + 1..*position + 1 + memchr(quote, &bytes[*position + 1..])?;
+                    *position = value.end + 1;
                 }
                 _ => {
-                    let from = *at;
-                    while next(*at)?.1 & SPACE == 0 && bytes[*at] != b'>' {
-                        *at += 1;
+                    let name_start = *position;
+                    while next(*position)?.1 & SPACE == 0 && bytes[*position] != b'>' {
+                        *position += 1;
                     }
-                    value = from..*at;
+                    value = name_start..*position;
                 }
             }
         }
@@ -249,20 +250,20 @@ pub(crate) fn attributes<'a>(
     }
 }
 
-/// Returns the end of the bogus comment that contains `at`: the position after the next `>`.
-fn bogus_comment_end(bytes: &[u8], at: usize) -> usize {
-    memchr(b'>', &bytes[at..]).map_or(bytes.len(), |length| at + length + 1)
+/// Returns the end of the bogus comment that contains `position`: the position after the next `>`.
+fn bogus_comment_end(bytes: &[u8], position: usize) -> usize {
+    memchr(b'>', &bytes[position..]).map_or(bytes.len(), |length| position + length + 1)
 }
 
 /// Returns the end of the comment whose opening dashes are at `dashes`. It is the position after
 /// `-->`, which may share the opening dashes (`<!-->`, `<!--->`), or after `--!>`, which may not.
 fn comment_end(bytes: &[u8], dashes: usize) -> usize {
-    let mut at = dashes + 2;
-    while let Some(length) = memchr(b'>', &bytes[at..]) {
-        let before = &bytes[dashes..at + length];
-        at += length + 1;
-        if before.ends_with(b"--") || before[2..].ends_with(b"--!") {
-            return at;
+    let mut position = dashes + 2;
+    while let Some(length) = memchr(b'>', &bytes[position..]) {
+        let tail_bytes = &bytes[dashes..position + length];
+        position += length + 1;
+        if tail_bytes.ends_with(b"--") || tail_bytes[2..].ends_with(b"--!") {
+            return position;
         }
     }
     bytes.len()
@@ -270,17 +271,17 @@ fn comment_end(bytes: &[u8], dashes: usize) -> usize {
 
 /// Returns the end of the content of a raw element: the position of its end tag, or the end of the
 /// page.
-fn content_end(bytes: &[u8], from: usize, name: &str, content: ElementContent) -> usize {
+fn content_end(bytes: &[u8], start: usize, name: &str, content: ElementContent) -> usize {
     match content {
-        ElementContent::Data => from,
+        ElementContent::Data => start,
         ElementContent::Plain => bytes.len(),
-        ElementContent::Script => script_end(bytes, from),
+        ElementContent::Script => script_end(bytes, start),
         ElementContent::Escapable | ElementContent::Raw => {
-            let mut at = from;
-            while let Some(length) = memchr(b'<', &bytes[at..]) {
-                at += length + 1;
-                if bytes.get(at) == Some(&b'/') && named(&bytes[at + 1..], name.as_bytes()) {
-                    return at - 1;
+            let mut position = start;
+            while let Some(length) = memchr(b'<', &bytes[position..]) {
+                position += length + 1;
+                if bytes.get(position) == Some(&b'/') && named(&bytes[position + 1..], name.as_bytes()) {
+                    return position - 1;
                 }
             }
             bytes.len()
@@ -289,20 +290,20 @@ fn content_end(bytes: &[u8], from: usize, name: &str, content: ElementContent) -
 }
 
 /// Returns the end of a script. Within `<!-- … -->` it may contain scripts, each with its end tag.
-fn script_end(bytes: &[u8], from: usize) -> usize {
+fn script_end(bytes: &[u8], start: usize) -> usize {
     #[derive(PartialEq)]
     enum State {
         Usual,
         Escaped,
         DoubleEscaped,
     }
-    let (mut state, mut at) = (State::Usual, from);
+    let (mut state, mut position) = (State::Usual, start);
     loop {
-        let rest = &bytes[at..];
-        let found = if state == State::Usual { memchr(b'<', rest) } else { memchr2(b'<', b'-', rest) };
-        let Some(length) = found else { return bytes.len() };
-        at += length;
-        let rest = &bytes[at..];
+        let rest = &bytes[position..];
+        let next = if state == State::Usual { memchr(b'<', rest) } else { memchr2(b'<', b'-', rest) };
+        let Some(length) = next else { return bytes.len() };
+        position += length;
+        let rest = &bytes[position..];
         if rest[0] == b'-' {
             if rest.starts_with(b"-->") {
                 state = State::Usual;
@@ -310,16 +311,16 @@ fn script_end(bytes: &[u8], from: usize) -> usize {
         } else if state == State::Usual && rest.starts_with(b"<!--") {
             // Advances only by one byte, because the dashes may also be those of `-->`.
             state = State::Escaped;
-            at += 1;
+            position += 1;
         } else if rest.get(1) == Some(&b'/') && named(&rest[2..], b"script") {
             if state != State::DoubleEscaped {
-                return at;
+                return position;
             }
             state = State::Escaped;
         } else if state == State::Escaped && named(&rest[1..], b"script") {
             state = State::DoubleEscaped;
         }
-        at += 1;
+        position += 1;
     }
 }
 
@@ -385,50 +386,50 @@ mod tests {
         fn end(&mut self, _: &'static Element) {}
     }
 
-    fn ours(page: &str) -> Seen {
-        let mut seen = Seen::default();
-        tokenize(page, &mut seen);
-        seen
+    fn actual_tags(page: &str) -> Seen {
+        let mut tags = Seen::default();
+        tokenize(page, &mut tags);
+        tags
     }
 
     fn oracle(page: &str) -> Seen {
-        let seen = RefCell::new(Seen::default());
+        let tags = RefCell::new(Seen::default());
         let settings = RewriteStrSettings::new()
             .append_element_content_handler(element!("*", |element| {
                 let name = element.tag_name();
                 let known = name.bytes().fold(TagName::EMPTY, TagName::with).element();
-                seen.borrow_mut().tags.push((name, element.get_attribute(known.attribute)));
+                tags.borrow_mut().tags.push((name, element.get_attribute(known.attribute)));
                 Ok(())
             }))
             .append_document_content_handler(doc_text!(|chunk| {
-                seen.borrow_mut().text.push_str(chunk.as_str());
+                tags.borrow_mut().text.push_str(chunk.as_str());
                 Ok(())
             }))
             .with_strict(false);
         rewrite_str(page, settings).unwrap();
-        seen.into_inner()
+        tags.into_inner()
     }
 
     #[test]
     fn only_the_first_attribute_of_a_name_counts() {
-        let seen = ours(
+        let tags = actual_tags(
             "<a x=1 HREF = 'a&amp;b' href=c><a hrefs=x =href=y href>z<base href=d/><iframe src=e/ src=f><a href=\">\"/>",
         );
         let values = [Some("a&amp;b"), Some(""), Some("d/"), Some("e/")];
-        assert_eq!(seen.tags.iter().map(|(_, value)| value.as_deref()).collect::<Vec<_>>(), values);
-        assert_eq!(seen.text, "z<a href=\">\"/>", "an iframe without end has the rest of the page");
+        assert_eq!(tags.tags.iter().map(|(_, value)| value.as_deref()).collect::<Vec<_>>(), values);
+        assert_eq!(tags.text, "z<a href=\">\"/>", "an iframe without end has the rest of the page");
     }
 
     #[test]
     fn missing_attribute_value_still_opens_a_script() {
-        assert_eq!(ours("<script src= ><p></script><a href=>").text, "<p>");
-        assert_eq!(ours("<script src= ><p></script><a href=>").tags[1], ("a".to_owned(), Some(String::new())));
+        assert_eq!(actual_tags("<script src= ><p></script><a href=>").text, "<p>");
+        assert_eq!(actual_tags("<script src= ><p></script><a href=>").tags[1], ("a".to_owned(), Some(String::new())));
     }
 
     fn xhtml(page: &str) -> Seen {
-        let mut seen = Seen::default();
-        tokenize_xml(page, &Xml::new(page, b""), &mut seen);
-        seen
+        let mut tags = Seen::default();
+        tokenize_xml(page, &Xml::new(page, b""), &mut tags);
+        tags
     }
 
     #[test]
@@ -474,7 +475,7 @@ mod tests {
             // After `=>`, lol_html 3.0.3 does not treat the content of a script as raw. The test
             // above follows the standard.
             prop_assume!(!page.split_whitespace().collect::<String>().contains("=>"));
-            prop_assert_eq!(ours(&page), oracle(&page), "{}", page);
+            prop_assert_eq!(actual_tags(&page), oracle(&page), "{}", page);
         }
     }
 }

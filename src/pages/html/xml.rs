@@ -41,34 +41,34 @@ impl Xml {
         Xml { prefix, last_cdata_end: last(CDATA_END), last_comment_end: last(COMMENT_END) }
     }
 
-    /// Returns the text of the CDATA section that begins at `at`, and the end of the section.
-    pub(super) fn cdata<'p>(&self, page: &'p str, at: usize) -> Option<(&'p str, usize)> {
-        let (from, end) = self.section(page.as_bytes(), at, CDATA, CDATA_END, self.last_cdata_end)?;
-        Some((&page[from..end], end + CDATA_END.len()))
+    /// Returns the text of the CDATA section that begins at `position`, and the end of the section.
+    pub(super) fn cdata<'p>(&self, page: &'p str, position: usize) -> Option<(&'p str, usize)> {
+        let (start, end) = self.section(page.as_bytes(), position, CDATA, CDATA_END, self.last_cdata_end)?;
+        Some((&page[start..end], end + CDATA_END.len()))
     }
 
     /// Returns the end of the content of a raw element: the position of its end tag outside of
     /// CDATA sections and comments, or the end of the page.
-    pub(super) fn content_end(&self, bytes: &[u8], from: usize, name: &str) -> usize {
-        let mut at = from;
-        while let Some(length) = memchr(b'<', &bytes[at..]) {
-            at += length;
-            let cdata = || self.section(bytes, at, CDATA, CDATA_END, self.last_cdata_end);
-            let comment = || self.section(bytes, at, COMMENT, COMMENT_END, self.last_comment_end);
-            if bytes[at + 1..].starts_with(b"/") && named(&bytes[at + 2..], name.as_bytes()) {
-                return at;
+    pub(super) fn content_end(&self, bytes: &[u8], start: usize, name: &str) -> usize {
+        let mut position = start;
+        while let Some(length) = memchr(b'<', &bytes[position..]) {
+            position += length;
+            let cdata = || self.section(bytes, position, CDATA, CDATA_END, self.last_cdata_end);
+            let comment = || self.section(bytes, position, COMMENT, COMMENT_END, self.last_comment_end);
+            if bytes[position + 1..].starts_with(b"/") && named(&bytes[position + 2..], name.as_bytes()) {
+                return position;
             }
-            at = cdata().or_else(comment).map_or(at + 1, |(_, end)| end);
+            position = cdata().or_else(comment).map_or(position + 1, |(_, end)| end);
         }
         bytes.len()
     }
 
-    /// Returns the range of the content of a section that begins at `at`.
-    fn section(&self, bytes: &[u8], at: usize, open: &[u8], close: &[u8], last: usize) -> Option<(usize, usize)> {
-        let from = at + open.len();
-        let is_closed = from <= last && bytes[at..].starts_with(open);
-        let length = if is_closed { find(&bytes[from..], close) } else { None };
-        length.map(|length| (from, from + length))
+    /// Returns the range of the content of a section that begins at `position`.
+    fn section(&self, bytes: &[u8], position: usize, open: &[u8], close: &[u8], last: usize) -> Option<(usize, usize)> {
+        let start = position + open.len();
+        let is_closed = start <= last && bytes[position..].starts_with(open);
+        let length = if is_closed { find(&bytes[start..], close) } else { None };
+        length.map(|length| (start, start + length))
     }
 }
 
@@ -76,29 +76,29 @@ impl Xml {
 /// which the flag is true. Comments are skipped.
 pub(super) fn character_data(text: &str, mut push: impl FnMut(&str, bool)) {
     let xml = Xml::new(text, b"");
-    let (mut at, mut from) = (0, 0);
-    while let Some(length) = memchr(b'<', &text.as_bytes()[at..]) {
-        at += length;
-        let end = match xml.cdata(text, at) {
+    let (mut position, mut start) = (0, 0);
+    while let Some(length) = memchr(b'<', &text.as_bytes()[position..]) {
+        position += length;
+        let end = match xml.cdata(text, position) {
             Some((verbatim, end)) => {
-                push(&text[from..at], false);
+                push(&text[start..position], false);
                 push(verbatim, true);
                 end
             }
-            None => match xml.section(text.as_bytes(), at, COMMENT, COMMENT_END, xml.last_comment_end) {
+            None => match xml.section(text.as_bytes(), position, COMMENT, COMMENT_END, xml.last_comment_end) {
                 Some((_, end)) => {
-                    push(&text[from..at], false);
+                    push(&text[start..position], false);
                     end + COMMENT_END.len()
                 }
                 None => {
-                    at += 1;
+                    position += 1;
                     continue;
                 }
             },
         };
-        (at, from) = (end, end);
+        (position, start) = (end, end);
     }
-    push(&text[from..], false);
+    push(&text[start..], false);
 }
 
 #[cfg(test)]
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn character_data_is_text_and_cdata_without_comments() {
-        let of = |text: &str| {
+        let text_of = |text: &str| {
             let mut pieces = String::new();
             character_data(text, |piece, is_verbatim| {
                 let marks = if is_verbatim { ['[', ']'] } else { ['(', ')'] };
@@ -115,8 +115,8 @@ mod tests {
             });
             pieces.replace("()", "")
         };
-        assert_eq!(of("a &amp; <![CDATA[b & <c>]]> d"), "(a &amp; )[b & <c>]( d)");
-        assert_eq!(of("a<!-- <![CDATA[ -->b<![CDATA[]]>"), "(a)(b)[]");
-        assert_eq!(of("a<![CDATA[b < c"), "(a<![CDATA[b < c)");
+        assert_eq!(text_of("a &amp; <![CDATA[b & <c>]]> d"), "(a &amp; )[b & <c>]( d)");
+        assert_eq!(text_of("a<!-- <![CDATA[ -->b<![CDATA[]]>"), "(a)(b)[]");
+        assert_eq!(text_of("a<![CDATA[b < c"), "(a<![CDATA[b < c)");
     }
 }

@@ -8,52 +8,52 @@ use webtwin_base::read_at::Bytes;
 
 fn ranges(bytes: &[u8], cuts: &[u64], limits: &RecordLimits) -> Vec<ReadResult> {
     let file = Bytes(bytes.to_vec());
-    let mut found = Vec::new();
-    for cut in cuts.windows(2) {
-        read_range(&file, cut[0]..cut[1], limits, &FieldNames::default(), &mut |one| {
-            found.push(one);
+    let mut results = Vec::new();
+    for bounds in cuts.windows(2) {
+        read_range(&file, bounds[0]..bounds[1], limits, &FieldNames::default(), &mut |result| {
+            results.push(result);
             Ok(())
         })
         .unwrap();
     }
-    found
+    results
 }
 
-fn all(bytes: &[u8]) -> Vec<ReadResult> {
+fn read_all_lines(bytes: &[u8]) -> Vec<ReadResult> {
     ranges(bytes, &[0, bytes.len() as u64], &RecordLimits::default())
 }
 
-fn whole(bytes: &[u8], compression: Compression) -> Vec<ReadResult> {
-    let mut found = Vec::new();
-    read_whole(&Bytes(bytes.to_vec()), compression, &RecordLimits::default(), &FieldNames::default(), &mut |one| {
-        found.push(one);
+fn read_compressed(bytes: &[u8], compression: Compression) -> Vec<ReadResult> {
+    let mut results = Vec::new();
+    read_whole(&Bytes(bytes.to_vec()), compression, &RecordLimits::default(), &FieldNames::default(), &mut |result| {
+        results.push(result);
         Ok(())
     })
     .unwrap();
-    found
+    results
 }
 
-fn one(line: &str) -> ReadResult {
-    let mut found = all(line.as_bytes());
-    assert_eq!(found.len(), 1, "{line}");
-    found.pop().unwrap()
+fn read_one_line(line: &str) -> ReadResult {
+    let mut results = read_all_lines(line.as_bytes());
+    assert_eq!(results.len(), 1, "{line}");
+    results.pop().unwrap()
 }
 
-fn pages(found: &[ReadResult]) -> usize {
-    found.iter().filter(|one| matches!(one, ReadResult::Page(_))).count()
+fn pages(results: &[ReadResult]) -> usize {
+    results.iter().filter(|one| matches!(one, ReadResult::Page(_))).count()
 }
 
-fn reasons(found: &[ReadResult]) -> Vec<(u64, Reason)> {
-    found
+fn reasons(results: &[ReadResult]) -> Vec<(u64, Reason)> {
+    results
         .iter()
-        .filter_map(|one| match one {
+        .filter_map(|result| match result {
             ReadResult::Refused(refused) => Some((refused.offset, refused.reason)),
             ReadResult::Page(_) => None,
         })
         .collect()
 }
 
-fn good(number: usize) -> String {
+fn good_line(number: usize) -> String {
     format!("{{\"url\":\"http://h.example/{number}\",\"text\":\"page {number}\"}}")
 }
 
@@ -82,16 +82,18 @@ fn invalid_line_loses_at_most_itself() {
         ("a number out of range", b"{\"url\":\"http://x/\",\"text\":\"t\",\"n\":1e999}", Some(Reason::BadJson)),
         ("a bare mark", b"\xef\xbb\xbf", None),
     ];
-    for (what, odd, reason) in cases {
-        let before = format!("{}\n{}\n", good(0), good(1));
-        let file = [before.as_bytes(), odd, b"\n", good(2).as_bytes(), b"\n", good(3).as_bytes(), b"\n"].concat();
-        let found = all(&file);
-        assert_eq!(pages(&found), 4, "{what}");
-        let expected: Vec<_> = reason.map(|reason| (before.len() as u64, reason)).into_iter().collect();
-        assert_eq!(reasons(&found), expected, "{what}");
-        for one in &found {
-            if let ReadResult::Refused(refused) = one {
-                assert!(!refused.detail.contains("secret"), "{what}: {}", refused.detail);
+    for (case, odd, reason) in cases {
+        let leading_lines = format!("{}\n{}\n", good_line(0), good_line(1));
+        let file =
+            [leading_lines.as_bytes(), odd, b"\n", good_line(2).as_bytes(), b"\n", good_line(3).as_bytes(), b"\n"]
+                .concat();
+        let results = read_all_lines(&file);
+        assert_eq!(pages(&results), 4, "{case}");
+        let expected: Vec<_> = reason.map(|reason| (leading_lines.len() as u64, reason)).into_iter().collect();
+        assert_eq!(reasons(&results), expected, "{case}");
+        for result in &results {
+            if let ReadResult::Refused(refused) = result {
+                assert!(!refused.detail.contains("secret"), "{case}: {}", refused.detail);
             }
         }
     }
@@ -100,19 +102,21 @@ fn invalid_line_loses_at_most_itself() {
 /// Bad-input ids 126, 129-131: unusual, but legal.
 #[test]
 fn unusual_valid_files_yield_all_their_pages() {
-    let ReadResult::Page(page) = one("{\"url\":\"a\",\"url\":\"http://h.example/x\",\"text\":\"t\"}") else { panic!() };
+    let ReadResult::Page(page) = read_one_line("{\"url\":\"a\",\"url\":\"http://h.example/x\",\"text\":\"t\"}") else {
+        panic!()
+    };
     assert_eq!(page.url, "http://h.example/x");
-    let three: Vec<String> = (0..3).map(good).collect();
-    assert_eq!(pages(&all(format!("\u{feff}{}", three.join("\n")).as_bytes())), 3, "129, 131");
-    assert_eq!(pages(&all(format!("{}\r\n", three.join("\r\n")).as_bytes())), 3, "130");
-    assert_eq!(pages(&all(three.join("\n\n\n").as_bytes())), 3);
-    assert_eq!(all(b""), []);
+    let three: Vec<String> = (0..3).map(good_line).collect();
+    assert_eq!(pages(&read_all_lines(format!("\u{feff}{}", three.join("\n")).as_bytes())), 3, "129, 131");
+    assert_eq!(pages(&read_all_lines(format!("{}\r\n", three.join("\r\n")).as_bytes())), 3, "130");
+    assert_eq!(pages(&read_all_lines(three.join("\n\n\n").as_bytes())), 3);
+    assert_eq!(read_all_lines(b""), []);
 }
 
 /// Bad-input id 132. The caller decides about a file in which all lines are bad.
 #[test]
 fn every_bad_line_is_counted() {
-    assert_eq!(reasons(&all(&b"no json here\n".repeat(50))).len(), 50);
+    assert_eq!(reasons(&read_all_lines(&b"no json here\n".repeat(50))).len(), 50);
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -124,49 +128,49 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 /// Bad-input id 134.
 #[test]
 fn truncated_file_yields_the_lines_before_the_cut() {
-    let text: String = (0..2000).map(|i| good(i) + "\n").collect();
-    for (packed, compression) in
+    let text: String = (0..2000).map(|i| good_line(i) + "\n").collect();
+    for (compressed, compression) in
         [(gzip(text.as_bytes()), Compression::Gzip), (zstd::encode_all(text.as_bytes(), 3).unwrap(), Compression::Zstd)]
     {
-        assert_eq!(whole(&packed, compression), all(text.as_bytes()));
-        let found = whole(&packed[..packed.len() - 20], compression);
-        assert_eq!(reasons(&found).iter().map(|one| one.1).collect::<Vec<_>>(), [Reason::Truncated]);
-        assert!(compression == Compression::Zstd || pages(&found) > 1900, "{}", pages(&found));
-        assert!(all(text.as_bytes()).starts_with(&found[..found.len() - 1]));
+        assert_eq!(read_compressed(&compressed, compression), read_all_lines(text.as_bytes()));
+        let results = read_compressed(&compressed[..compressed.len() - 20], compression);
+        assert_eq!(reasons(&results).iter().map(|one| one.1).collect::<Vec<_>>(), [Reason::Truncated]);
+        assert!(compression == Compression::Zstd || pages(&results) > 1900, "{}", pages(&results));
+        assert!(read_all_lines(text.as_bytes()).starts_with(&results[..results.len() - 1]));
     }
     let members = [gzip(text.as_bytes()), gzip(text.as_bytes())].concat();
-    assert_eq!(pages(&whole(&members, Compression::Gzip)), 4000);
-    let mut flipped = gzip(text.as_bytes());
-    let middle = flipped.len() / 2;
-    flipped[middle] ^= 0x10;
-    let found = whole(&flipped, Compression::Gzip);
-    assert!(matches!(reasons(&found).last(), Some((_, Reason::BadCompression | Reason::BadJson))));
+    assert_eq!(pages(&read_compressed(&members, Compression::Gzip)), 4000);
+    let mut corrupt = gzip(text.as_bytes());
+    let middle = corrupt.len() / 2;
+    corrupt[middle] ^= 0x10;
+    let results = read_compressed(&corrupt, Compression::Gzip);
+    assert!(matches!(reasons(&results).last(), Some((_, Reason::BadCompression | Reason::BadJson))));
 }
 
 #[test]
 fn decompression_bomb_is_rejected_in_bounded_memory() {
     let zeros = vec![b' '; 64 << 20];
     let bomb = zstd::encode_all(&zeros[..], 19).unwrap();
-    assert_eq!(reasons(&whole(&bomb, Compression::Zstd)), [(0, Reason::DecodedTooLarge)]);
+    assert_eq!(reasons(&read_compressed(&bomb, Compression::Zstd)), [(0, Reason::DecodedTooLarge)]);
 }
 
 #[test]
 fn line_over_the_limit_is_rejected_and_the_next_one_read() {
     let limits = RecordLimits { record_bytes: 100, ..RecordLimits::default() };
     let long = format!("{{\"url\":\"http://x/\",\"text\":\"{}\"}}", "x".repeat(3 << 20));
-    let file = format!("{}\n{long}\n{}", good(0), good(1));
-    let expected = [(good(0).len() as u64 + 1, Reason::RecordTooLarge)];
+    let file = format!("{}\n{long}\n{}", good_line(0), good_line(1));
+    let expected = [(good_line(0).len() as u64 + 1, Reason::RecordTooLarge)];
     for cuts in
         [vec![0, file.len() as u64], (0..=file.len() as u64).step_by(1 << 19).chain([file.len() as u64]).collect()]
     {
-        let found = ranges(file.as_bytes(), &cuts, &limits);
-        assert_eq!((pages(&found), reasons(&found)), (2, expected.to_vec()));
+        let results = ranges(file.as_bytes(), &cuts, &limits);
+        assert_eq!((pages(&results), reasons(&results)), (2, expected.to_vec()));
     }
 }
 
 #[test]
 fn fields_are_taken_in_the_order_of_their_names() {
-    for (line, url, form, body, time, repaired) in [
+    for (line, url, form, body, time, reason) in [
         (r#"{"uri":"b","url":"a","text":"t","html":"<p>"}"#, "a", PageForm::Html, "<p>", 0, None),
         (r#"{"url":"a","uri":"b","html":null,"content":"c"}"#, "a", PageForm::Text, "c", 0, None),
         (r#"{"url":null,"uri":"b","text":"t\n\"ü\""}"#, "b", PageForm::Text, "t\n\"ü\"", 0, None),
@@ -176,10 +180,10 @@ fn fields_are_taken_in_the_order_of_their_names() {
         (r#"{"url":"a","text":"t","date":"soon"}"#, "a", PageForm::Text, "t", 0, Some(Reason::BadDate)),
         (r#"{"url":"a","text":"t","date":[]}"#, "a", PageForm::Text, "t", 0, Some(Reason::BadDate)),
     ] {
-        let ReadResult::Page(page) = one(line) else { panic!("{line}") };
-        let got =
+        let ReadResult::Page(page) = read_one_line(line) else { panic!("{line}") };
+        let actual =
             (page.url.as_str(), page.form, std::str::from_utf8(&page.body).unwrap(), page.fetch_time, page.repaired);
-        assert_eq!(got, (url, form, body, time, repaired), "{line}");
+        assert_eq!(actual, (url, form, body, time, reason), "{line}");
     }
 }
 
@@ -191,14 +195,14 @@ fn non_finite_numbers_are_null_and_text_retains_their_names() {
         (r#"{"url":"a","text":"\\","b":{"c":NaN}}"#, r"\"),
         (r#"{"url":"a","date":NaN,"text":"t"}"#, "t"),
     ] {
-        let ReadResult::Page(page) = one(line) else { panic!("{line}") };
+        let ReadResult::Page(page) = read_one_line(line) else { panic!("{line}") };
         assert_eq!((std::str::from_utf8(&page.body).unwrap(), page.repaired), (text, Some(Reason::BadJson)), "{line}");
     }
     for line in [r#"{"url":"a","text":NaNs}"#, r#"{"url":"a","text":"t" NaN}"#, r#"{"url":"a","text":"NaN}"#, "NaN"] {
-        assert_eq!(reasons(&all(line.as_bytes())), [(0, Reason::BadJson)], "{line}");
+        assert_eq!(reasons(&read_all_lines(line.as_bytes())), [(0, Reason::BadJson)], "{line}");
     }
     // The value of a text field is replaced by null, so the field is missing.
-    assert_eq!(reasons(&all(br#"{"url":NaN,"text":"t"}"#)), [(0, Reason::BadField)]);
+    assert_eq!(reasons(&read_all_lines(br#"{"url":NaN,"text":"t"}"#)), [(0, Reason::BadField)]);
 }
 
 #[test]
@@ -212,21 +216,24 @@ fn a_name_with_a_dot_leads_into_an_object() {
     };
     let page = |line: &str| {
         let file = Bytes(line.as_bytes().to_vec());
-        let mut found = None;
-        read_range(&file, 0..line.len() as u64, &RecordLimits::default(), &fields, &mut |one| {
-            found = Some(one);
+        let mut page_read = None;
+        read_range(&file, 0..line.len() as u64, &RecordLimits::default(), &fields, &mut |result| {
+            page_read = Some(result);
             Ok(())
         })
         .unwrap();
-        found.unwrap()
+        page_read.unwrap()
     };
-    let nested = r#"{"meta":{"url":"http://a/","at":1555754400},"doc":{"title":"no","body":{"text":"words"}}}"#;
-    let ReadResult::Page(found) = page(nested) else { panic!() };
-    assert_eq!((found.url.as_str(), &found.body[..], found.fetch_time), ("http://a/", &b"words"[..], 1_555_754_400));
-    let ReadResult::Page(found) = page(r#"{"url":"http://b/","meta":{"url":"no"},"doc.body.text":"flat"}"#) else {
+    let nested_line = r#"{"meta":{"url":"http://a/","at":1555754400},"doc":{"title":"no","body":{"text":"words"}}}"#;
+    let ReadResult::Page(page_read) = page(nested_line) else { panic!() };
+    assert_eq!(
+        (page_read.url.as_str(), &page_read.body[..], page_read.fetch_time),
+        ("http://a/", &b"words"[..], 1_555_754_400)
+    );
+    let ReadResult::Page(page_read) = page(r#"{"url":"http://b/","meta":{"url":"no"},"doc.body.text":"flat"}"#) else {
         panic!()
     };
-    assert_eq!((found.url.as_str(), &found.body[..]), ("http://b/", &b"flat"[..]));
+    assert_eq!((page_read.url.as_str(), &page_read.body[..]), ("http://b/", &b"flat"[..]));
     for line in [r#"{"url":"http://c/","doc":{"body":["words"]}}"#, r#"{"url":"http://c/","doc":{"body":{"text":7}}}"#]
     {
         assert!(matches!(page(line), ReadResult::Refused(RefusedRecord { reason: Reason::BadField, .. })), "{line}");
@@ -244,11 +251,11 @@ fn storage_error_ends_the_run_and_is_not_a_bad_line() {
             Err(Error::storage("s3://b/x", "503"))
         }
     }
-    let mut none = |one| panic!("{one:?}");
+    let mut fail = |one| panic!("{one:?}");
     let (limits, fields) = (RecordLimits::default(), FieldNames::default());
-    assert_eq!(read_range(&Broken, 0..100, &limits, &fields, &mut none).unwrap_err().exit_code(), 8);
+    assert_eq!(read_range(&Broken, 0..100, &limits, &fields, &mut fail).unwrap_err().exit_code(), 8);
     for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
-        assert_eq!(read_whole(&Broken, compression, &limits, &fields, &mut none).unwrap_err().exit_code(), 8);
+        assert_eq!(read_whole(&Broken, compression, &limits, &fields, &mut fail).unwrap_err().exit_code(), 8);
     }
 }
 
@@ -264,7 +271,7 @@ proptest! {
             .map(|(length, odd)| match odd {
                 0 => String::new(),
                 1 => "x".repeat(length),
-                2 => good(length) + "\r",
+                2 => good_line(length) + "\r",
                 _ => format!("{{\"url\":\"http://h/{length}\",\"text\":\"{}\"}}", "w ".repeat(length)),
             })
             .collect();
@@ -276,7 +283,7 @@ proptest! {
         let mut cuts: Vec<u64> = cuts.into_iter().map(|cut| cut.min(length)).chain([0, length]).collect();
         cuts.sort_unstable();
         let expected = lines.iter().filter(|line| !line.trim().is_empty()).count();
-        let found = all(file.as_bytes());
+        let found = read_all_lines(file.as_bytes());
         prop_assert_eq!(found.len(), expected);
         prop_assert_eq!(ranges(file.as_bytes(), &cuts, &RecordLimits::default()), found);
     }

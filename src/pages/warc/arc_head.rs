@@ -32,8 +32,8 @@ pub(super) const SCHEME_BYTES: usize = 9;
 /// True if an ARC record starts here, with a line that ends within [`SNIFF_BYTES`].
 pub(super) fn starts(bytes: &[u8]) -> bool {
     // The first bytes reject most lines of a page, so they are checked before the fields.
-    let look = &bytes[..bytes.len().min(SNIFF_BYTES)];
-    begins(look) && look.contains(&b'\n') && fields(next_line(look).0).is_some()
+    let head = &bytes[..bytes.len().min(SNIFF_BYTES)];
+    begins(head) && head.contains(&b'\n') && fields(next_line(head).0).is_some()
 }
 
 /// True if the bytes begin with the scheme of a URL in an ARC head.
@@ -44,9 +44,9 @@ pub(super) fn begins(bytes: &[u8]) -> bool {
 /// Returns the first position in `bytes` at which [`begins`] is true.
 pub(super) fn next_candidate(bytes: &[u8]) -> Option<usize> {
     memchr_iter(b':', bytes).find_map(|colon| {
-        let before = &bytes[..=colon];
+        let line_start = &bytes[..=colon];
         let ends = |scheme: &&[u8]| {
-            before.len().checked_sub(scheme.len()).filter(|&start| before[start..].eq_ignore_ascii_case(scheme))
+            line_start.len().checked_sub(scheme.len()).filter(|&start| line_start[start..].eq_ignore_ascii_case(scheme))
         };
         SCHEMES.iter().filter_map(ends).min()
     })
@@ -84,15 +84,17 @@ fn fields(line: &[u8]) -> Option<Fields<'_>> {
         return None;
     }
     let is_date = |word: &[u8]| (8..=18).contains(&word.len()) && is_number(word);
-    let at = (2..words.len() - 1).rev().find(|&at| is_date(words[at]) && is_address(words[at - 1]))?;
-    let behind = &words[at + 1..];
-    let is_second = behind.len() >= 7 && is_number(behind[behind.len() - 6]) && is_number(behind[behind.len() - 3]);
-    let joined = |words: &[&[u8]]| words.iter().map(|word| word.len() + 1).sum::<usize>().saturating_sub(1);
-    let uri = &line[..joined(&words[..at - 1])];
-    let media_at = joined(&words[..=at]) + 1;
-    let media_words = &behind[..behind.len() - if is_second { 6 } else { 1 }];
-    let media = &line[media_at..media_at + joined(media_words)];
-    Some(Fields { uri, address: words[at - 1], date: words[at], media, length })
+    let date_position = (2..words.len() - 1).rev().find(|&at| is_date(words[at]) && is_address(words[at - 1]))?;
+    let words_after = &words[date_position + 1..];
+    let is_second = words_after.len() >= 7
+        && is_number(words_after[words_after.len() - 6])
+        && is_number(words_after[words_after.len() - 3]);
+    let joined_length = |words: &[&[u8]]| words.iter().map(|word| word.len() + 1).sum::<usize>().saturating_sub(1);
+    let uri = &line[..joined_length(&words[..date_position - 1])];
+    let media_at = joined_length(&words[..=date_position]) + 1;
+    let media_words = &words_after[..words_after.len() - if is_second { 6 } else { 1 }];
+    let media = &line[media_at..media_at + joined_length(media_words)];
+    Some(Fields { uri, address: words[date_position - 1], date: words[date_position], media, length })
 }
 
 /// True if a word looks like an IPv4 or IPv6 address, or denotes an unknown one: `-`, or `0` in the

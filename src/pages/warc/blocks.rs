@@ -14,12 +14,12 @@ pub(super) struct Blocks<'f> {
     file: &'f dyn RandomAccess,
     block_bytes: u64,
     /// Start and bytes of each cached block, most recently used first.
-    held: [(u64, Vec<u8>); 2],
+    cached: [(u64, Vec<u8>); 2],
 }
 
 impl<'f> Blocks<'f> {
     pub(super) fn new(file: &'f dyn RandomAccess, block_bytes: usize) -> Self {
-        Blocks { file, block_bytes: block_bytes as u64, held: [(u64::MAX, Vec::new()), (u64::MAX, Vec::new())] }
+        Blocks { file, block_bytes: block_bytes as u64, cached: [(u64::MAX, Vec::new()), (u64::MAX, Vec::new())] }
     }
 
     /// Returns the length of the file, in bytes.
@@ -27,50 +27,50 @@ impl<'f> Blocks<'f> {
         self.file.len()
     }
 
-    /// Returns the bytes from `at` to the end of its block: at least one, except at the end of the
-    /// file.
-    pub(super) fn from(&mut self, at: u64) -> Result<&[u8]> {
-        let start = at - at % self.block_bytes;
-        if self.held[0].0 != start {
-            self.held.swap(0, 1);
+    /// Returns the bytes from `position` to the end of its block: at least one, except at the end
+    /// of the file.
+    pub(super) fn from(&mut self, position: u64) -> Result<&[u8]> {
+        let start = position - position % self.block_bytes;
+        if self.cached[0].0 != start {
+            self.cached.swap(0, 1);
         }
-        if self.held[0].0 != start {
+        if self.cached[0].0 != start {
             let left = self.len().saturating_sub(start).min(self.block_bytes);
             let bytes = if left == 0 { Vec::new() } else { self.file.read_at(start, left as usize)? };
-            self.held[0] = (start, bytes);
+            self.cached[0] = (start, bytes);
         }
-        let bytes = &self.held[0].1;
-        Ok(&bytes[((at - start) as usize).min(bytes.len())..])
+        let bytes = &self.cached[0].1;
+        Ok(&bytes[((position - start) as usize).min(bytes.len())..])
     }
 
-    /// Returns a copy of `length` bytes from `at`, or fewer at the end of the file.
-    pub(super) fn peek(&mut self, at: u64, length: usize) -> Result<Vec<u8>> {
+    /// Returns a copy of `length` bytes from `position`, or fewer at the end of the file.
+    pub(super) fn peek(&mut self, position: u64, length: usize) -> Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(length);
         while bytes.len() < length {
-            let more = self.from(at + bytes.len() as u64)?;
-            if more.is_empty() {
+            let next_bytes = self.from(position + bytes.len() as u64)?;
+            if next_bytes.is_empty() {
                 break;
             }
-            let wanted = length - bytes.len();
-            bytes.extend_from_slice(&more[..more.len().min(wanted)]);
+            let remaining = length - bytes.len();
+            bytes.extend_from_slice(&next_bytes[..next_bytes.len().min(remaining)]);
         }
         Ok(bytes)
     }
 
-    /// Returns the smallest position in `from..until` at which `needle` begins. The needle may end
-    /// after `until`.
-    pub(super) fn find(&mut self, needle: &[u8], from: u64, until: u64) -> Result<Option<u64>> {
-        self.find_any(&[needle], from, until)
+    /// Returns the smallest position in `start..end` at which `needle` begins. The needle may end
+    /// after `end`.
+    pub(super) fn find(&mut self, needle: &[u8], start: u64, end: u64) -> Result<Option<u64>> {
+        self.find_any(&[needle], start, end)
     }
 
-    /// Returns the smallest position in `from..until` at which any of `needles` begins. That needle
-    /// may end after `until`.
-    pub(super) fn find_any(&mut self, needles: &[&[u8]], from: u64, until: u64) -> Result<Option<u64>> {
+    /// Returns the smallest position in `start..end` at which any of `needles` begins. That needle
+    /// may end after `end`.
+    pub(super) fn find_any(&mut self, needles: &[&[u8]], start: u64, end: u64) -> Result<Option<u64>> {
         let longest = needles.iter().map(|needle| needle.len()).max().unwrap_or(0);
-        let until = until.min(self.len());
-        let mut at = from;
-        while at < until {
-            let bytes = self.from(at)?;
+        let limit = end.min(self.len());
+        let mut position = start;
+        while position < limit {
+            let bytes = self.from(position)?;
             if bytes.is_empty() {
                 break;
             }
@@ -81,32 +81,33 @@ impl<'f> Blocks<'f> {
                 let bytes = nearest.map_or(bytes, |i: usize| &bytes[..(i + needle.len() - 1).min(bytes.len())]);
                 nearest = memmem::find(bytes, needle).or(nearest);
             }
-            let (found, end) = (nearest.map(|i| at + i as u64), at + bytes.len() as u64);
+            let (hit, end) = (nearest.map(|i| position + i as u64), position + bytes.len() as u64);
             // A needle that begins before the nearest match may extend beyond the block, where the
             // search above did not find it.
-            let straddling = end.saturating_sub(longest as u64 - 1).max(at);
-            for start in straddling..found.unwrap_or(end).min(until) {
+            let straddling = end.saturating_sub(longest as u64 - 1).max(position);
+            for start in straddling..hit.unwrap_or(end).min(limit) {
                 let bytes = self.peek(start, longest)?;
                 if needles.iter().any(|needle| bytes.starts_with(needle)) {
                     return Ok(Some(start));
                 }
             }
-            if found.is_some() {
-                return Ok(found.filter(|found| *found < until));
+            if hit.is_some() {
+                return Ok(hit.filter(|found| *found < limit));
             }
-            at = end;
+            position = end;
         }
         Ok(None)
     }
 
-    /// Returns the position of the first nonzero byte at or after `at`, or the length of the file.
-    pub(super) fn skip_zeros(&mut self, mut at: u64) -> Result<u64> {
+    /// Returns the position of the first nonzero byte at or after `position`, or the length of the
+    /// file.
+    pub(super) fn skip_zeros(&mut self, mut position: u64) -> Result<u64> {
         loop {
-            let bytes = self.from(at)?;
+            let bytes = self.from(position)?;
             match bytes.iter().position(|&byte| byte != 0) {
-                Some(i) => return Ok(at + i as u64),
-                None if bytes.is_empty() => return Ok(at),
-                None => at += bytes.len() as u64,
+                Some(i) => return Ok(position + i as u64),
+                None if bytes.is_empty() => return Ok(position),
+                None => position += bytes.len() as u64,
             }
         }
     }

@@ -22,7 +22,7 @@ const PIECES_PER_RELEASE: usize = 256;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChainMember {
     /// Position of the first byte of the member in the decoded sequence.
-    pub at: u64,
+    pub position: u64,
     /// Start of the member in the file.
     pub start: u64,
     /// End of the member in the file, once known.
@@ -41,7 +41,7 @@ impl Chain<'_, '_, '_> {
     /// Returns the member that contains the byte at `position`, or the last member, with its index.
     fn piece(&self, position: u64) -> (usize, ChainMember) {
         let pieces = &self.members.pieces;
-        let number = pieces.partition_point(|piece| piece.at <= position).max(1) - 1;
+        let number = pieces.partition_point(|piece| piece.position <= position).max(1) - 1;
         (number, pieces[number])
     }
 
@@ -51,16 +51,16 @@ impl Chain<'_, '_, '_> {
 
     /// Opens the next member if it continues the content, and otherwise stores what follows.
     /// Returns true if it was opened.
-    fn follow(&mut self, to: &mut Buffer) -> Result<bool> {
+    fn follow(&mut self, target: &mut Buffer) -> Result<bool> {
         let members = &mut *self.members;
         let end = members.decoder.at();
         members.pieces.last_mut().expect("a chain has a member").end = Some(end);
         let next = members.behind(end)?;
         match next {
             NextMember::Start(start) if start.continues() => {
-                members.pieces.push(ChainMember { at: members.decoded, start: start.at(), end: None });
-                to.append(members.first.filled());
-                members.decoded += members.first.filled().len() as u64;
+                members.pieces.push(ChainMember { position: members.decoded_bytes, start: start.at(), end: None });
+                target.append(members.first.filled());
+                members.decoded_bytes += members.first.filled().len() as u64;
                 Ok(true)
             }
             _ => {
@@ -72,24 +72,24 @@ impl Chain<'_, '_, '_> {
 }
 
 impl ByteSource for Chain<'_, '_, '_> {
-    fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>> {
-        let before = to.filled().len();
-        while to.filled().len() == before {
-            match self.members.ended {
+    fn more(&mut self, target: &mut Buffer) -> Result<Option<Ending>> {
+        let length_before = target.filled().len();
+        while target.filled().len() == length_before {
+            match self.members.ending {
                 None => {
                     let members = &mut *self.members;
-                    members.ended = members.decoder.more(&mut members.blocks, members.limits, CHUNK_BYTES, to)?;
-                    members.decoded += (to.filled().len() - before) as u64;
+                    members.ending = members.decoder.more(&mut members.blocks, members.limits, CHUNK_BYTES, target)?;
+                    members.decoded_bytes += (target.filled().len() - length_before) as u64;
                 }
                 Some(Ending::Member) => {
-                    if !self.follow(to)? {
+                    if !self.follow(target)? {
                         return Ok(Some(Ending::Member));
                     }
                 }
                 bad => return Ok(bad),
             }
         }
-        Ok(self.members.ended.filter(|&ended| ended != Ending::Member))
+        Ok(self.members.ending.filter(|&ended| ended != Ending::Member))
     }
 
     fn jump(&mut self, _: u64) -> bool {
@@ -113,29 +113,31 @@ impl ByteSource for Chain<'_, '_, '_> {
         self.piece(position).1.start
     }
 
-    fn length(&self, from: u64, to: u64, last: bool) -> u64 {
-        let (number, first) = self.piece(from);
-        let is_start = from == first.at || from == self.first && number == 0;
+    fn length(&self, start: u64, upper: u64, last: bool) -> u64 {
+        let (number, first) = self.piece(start);
+        let is_start = start == first.position || start == self.first && number == 0;
         let pieces = &self.members.pieces;
-        let end = match self.piece(to) {
-            (number, piece) if piece.at == to && number > 0 => Some(self.end_of(pieces[number - 1])),
+        let end = match self.piece(upper) {
+            (number, piece) if piece.position == upper && number > 0 => Some(self.end_of(pieces[number - 1])),
             (_, piece) if last => Some(self.end_of(piece)),
             _ => None,
         };
         end.filter(|_| is_start).map_or(0, |end| end - first.start)
     }
 
-    fn reached(&self, position: u64) -> u64 {
+    fn file_position(&self, position: u64) -> u64 {
         let (number, piece) = self.piece(position);
-        let encoded = self.end_of(piece) - piece.start;
-        let decoded = self.members.pieces.get(number + 1).map_or(self.members.decoded, |next| next.at) - piece.at;
-        let part = u128::from(encoded) * u128::from(position - piece.at) / u128::from(decoded.max(1));
+        let encoded_bytes = self.end_of(piece) - piece.start;
+        let decoded_bytes =
+            self.members.pieces.get(number + 1).map_or(self.members.decoded_bytes, |next| next.position)
+                - piece.position;
+        let part = u128::from(encoded_bytes) * u128::from(position - piece.position) / u128::from(decoded_bytes.max(1));
         piece.start + part as u64
     }
 
     fn edge(&self, position: u64) -> Option<u64> {
         let pieces = &self.members.pieces;
-        pieces.get(pieces.partition_point(|piece| piece.at < position)).map(|piece| piece.at)
+        pieces.get(pieces.partition_point(|piece| piece.position < position)).map(|piece| piece.position)
     }
 
     fn pass(&mut self, position: u64) {

@@ -61,15 +61,15 @@ pub(super) struct MemberDecoder {
     crc: Crc,
     frames: Frames,
     start: u64,
-    at: u64,
-    decoded: u64,
+    position: u64,
+    decoded_bytes: u64,
 }
 
 impl MemberDecoder {
     /// Makes a decoder without dictionaries.
     pub(super) fn new(limits: &RecordLimits) -> MemberDecoder {
         let (inflate, crc, frames) = (Decompress::new(false), Crc::new(), Frames::new(limits));
-        MemberDecoder { codec: Codec::Gzip, inflate, crc, frames, start: 0, at: 0, decoded: 0 }
+        MemberDecoder { codec: Codec::Gzip, inflate, crc, frames, start: 0, position: 0, decoded_bytes: 0 }
     }
 
     /// Adds a dictionary for the frames that follow it in the file.
@@ -93,7 +93,7 @@ impl MemberDecoder {
     /// Returns the position in the file after the bytes decoded so far. After the last byte of a
     /// member, that is the end of the member.
     pub(super) fn at(&self) -> u64 {
-        self.at
+        self.position
     }
 
     /// Prepares to decode the member at `start`, or returns the reason why there is none.
@@ -107,7 +107,7 @@ impl MemberDecoder {
         start: u64,
         limits: &RecordLimits,
     ) -> Result<std::result::Result<(), Reason>> {
-        (self.start, self.at, self.decoded) = (start, start, 0);
+        (self.start, self.position, self.decoded_bytes) = (start, start, 0);
         let Some(codec) = Codec::detect(&blocks.peek(start, zstd_head::MAGIC.len())?) else {
             return Ok(Err(Reason::Garbage));
         };
@@ -117,7 +117,7 @@ impl MemberDecoder {
                 self.inflate.reset(false);
                 self.crc.reset();
                 match gzip_head(blocks, start)? {
-                    Ok(length) => self.at = start + length,
+                    Ok(length) => self.position = start + length,
                     Err(reason) => return Ok(Err(reason)),
                 }
             }
@@ -139,66 +139,66 @@ impl MemberDecoder {
         let is_other =
             self.codec == Codec::Zstd && self.frames.choose_another(blocks, self.start, limits, is_damaged)?;
         if is_other {
-            (self.at, self.decoded) = (self.start, 0);
+            (self.position, self.decoded_bytes) = (self.start, 0);
         }
         Ok(is_other)
     }
 
-    /// Appends up to `capacity` decoded bytes to `to`, fewer only if the member ends. Returns how
-    /// the member has ended, if it has.
+    /// Appends up to `capacity` decoded bytes to `buffer`, fewer only if the member ends. Returns
+    /// how the member has ended, if it has.
     pub(super) fn more(
         &mut self,
         blocks: &mut Blocks,
         limits: &RecordLimits,
         mut capacity: usize,
-        to: &mut Buffer,
+        buffer: &mut Buffer,
     ) -> Result<Option<Ending>> {
         while capacity > 0 {
-            let input = blocks.from(self.at)?;
+            let input = blocks.from(self.position)?;
             let no_input = input.is_empty();
-            let output = to.capacity(capacity);
-            let (consumed, produced, ended) = match self.codec {
+            let output = buffer.capacity(capacity);
+            let (consumed, output_bytes, is_ended) = match self.codec {
                 Codec::Gzip => {
                     let (inflate, crc) = (&mut self.inflate, &mut self.crc);
-                    let before = (inflate.total_in(), inflate.total_out());
-                    let ended = match inflate.decompress(input, output, FlushDecompress::None) {
+                    let totals_before = (inflate.total_in(), inflate.total_out());
+                    let is_ended = match inflate.decompress(input, output, FlushDecompress::None) {
                         Ok(Status::StreamEnd) => Some(Ending::Member),
                         Ok(_) => None,
                         Err(_) => Some(Ending::Damaged),
                     };
-                    let produced = (inflate.total_out() - before.1) as usize;
-                    crc.update(&output[..produced]);
-                    (inflate.total_in() - before.0, produced, ended)
+                    let output_bytes = (inflate.total_out() - totals_before.1) as usize;
+                    crc.update(&output[..output_bytes]);
+                    (inflate.total_in() - totals_before.0, output_bytes, is_ended)
                 }
                 Codec::Zstd => {
                     let mut input = InBuffer::around(input);
                     let mut output = OutBuffer::around(output);
-                    let ended = match self.frames.context().decompress_stream(&mut output, &mut input) {
+                    let is_ended = match self.frames.context().decompress_stream(&mut output, &mut input) {
                         Ok(0) => Some(Ending::Member),
                         Ok(_) => None,
                         Err(_) => Some(Ending::Damaged),
                     };
-                    (input.pos() as u64, output.pos(), ended)
+                    (input.pos() as u64, output.pos(), is_ended)
                 }
             };
-            to.advance(produced);
-            capacity -= produced;
-            self.at += consumed;
-            self.decoded += produced as u64;
-            if ended == Some(Ending::Member) {
+            buffer.advance(output_bytes);
+            capacity -= output_bytes;
+            self.position += consumed;
+            self.decoded_bytes += output_bytes as u64;
+            if is_ended == Some(Ending::Member) {
                 return self.trailer(blocks).map(Some);
             }
-            if ended.is_some() {
-                return Ok(ended);
+            if is_ended.is_some() {
+                return Ok(is_ended);
             }
             // Without this check, the decoder would loop: the file ends here, or the member is
             // damaged.
-            if consumed == 0 && produced == 0 {
+            if consumed == 0 && output_bytes == 0 {
                 return Ok(Some(if no_input { Ending::Cut } else { Ending::Damaged }));
             }
             // Both limits must be exceeded. A long member of many records is not a bomb, nor is a
             // short one that compresses well.
-            if self.decoded > limits.record_bytes && self.decoded / (self.at - self.start) > RATIO {
+            if self.decoded_bytes > limits.record_bytes && self.decoded_bytes / (self.position - self.start) > RATIO {
                 return Ok(Some(Ending::Bomb));
             }
         }
@@ -210,13 +210,13 @@ impl MemberDecoder {
         if self.codec == Codec::Zstd {
             return Ok(Ending::Member);
         }
-        let trailer = blocks.peek(self.at, TRAILER_BYTES)?;
-        self.at += trailer.len() as u64;
+        let trailer = blocks.peek(self.position, TRAILER_BYTES)?;
+        self.position += trailer.len() as u64;
         if trailer.len() < TRAILER_BYTES {
             return Ok(Ending::Cut);
         }
         let checksum = trailer[..4] == self.crc.sum().to_le_bytes();
-        let length = trailer[4..] == (self.decoded as u32).to_le_bytes();
+        let length = trailer[4..] == (self.decoded_bytes as u32).to_le_bytes();
         Ok(match (checksum, length) {
             (true, true) => Ending::Member,
             // A match of either is enough evidence that the data are intact.
@@ -228,31 +228,31 @@ impl MemberDecoder {
 
 /// Returns the length of the head of the gzip member at `start`.
 fn gzip_head(blocks: &mut Blocks, start: u64) -> Result<std::result::Result<u64, Reason>> {
-    let fixed = blocks.peek(start, 12)?;
-    if fixed.len() < 10 {
+    let fixed_head = blocks.peek(start, 12)?;
+    if fixed_head.len() < 10 {
         return Ok(Err(Reason::Truncated));
     }
-    let flags = fixed[3];
+    let flags = fixed_head[3];
     if flags & 0xe0 != 0 {
         return Ok(Err(Reason::BadCompression));
     }
-    let mut at = start + 10;
+    let mut position = start + 10;
     if flags & 4 != 0 {
-        let Some(&[low, high]) = fixed.get(10..12) else { return Ok(Err(Reason::Truncated)) };
-        at += 2 + u64::from(u16::from_le_bytes([low, high]));
+        let Some(&[low, high]) = fixed_head.get(10..12) else { return Ok(Err(Reason::Truncated)) };
+        position += 2 + u64::from(u16::from_le_bytes([low, high]));
     }
     for text in [8, 16] {
         if flags & text != 0 {
-            let bytes = blocks.peek(at, GZIP_TEXT_BYTES)?;
+            let bytes = blocks.peek(position, GZIP_TEXT_BYTES)?;
             match memchr::memchr(0, &bytes) {
-                Some(end) => at += end as u64 + 1,
+                Some(end) => position += end as u64 + 1,
                 None if bytes.len() < GZIP_TEXT_BYTES => return Ok(Err(Reason::Truncated)),
                 None => return Ok(Err(Reason::BadCompression)),
             }
         }
     }
     if flags & 2 != 0 {
-        at += 2;
+        position += 2;
     }
-    Ok(if at > blocks.len() { Err(Reason::Truncated) } else { Ok(at - start) })
+    Ok(if position > blocks.len() { Err(Reason::Truncated) } else { Ok(position - start) })
 }

@@ -61,13 +61,13 @@ pub(super) fn mismatch<'b>(
     payload_digest: &str,
     forms: impl IntoIterator<Item = Cow<'b, [u8]>>,
 ) -> bool {
-    let (of_block, of_payload) = (parse(block_digest), parse(payload_digest));
-    if of_block.as_ref().is_some_and(|digest| digest.is_of(block)) {
+    let (block_value, payload) = (parse(block_digest), parse(payload_digest));
+    if block_value.as_ref().is_some_and(|digest| digest.is_of(block)) {
         return false;
     }
-    match of_payload {
+    match payload {
         Some(digest) => !forms.into_iter().any(|form| digest.is_of(&form)),
-        None => of_block.is_some(),
+        None => block_value.is_some(),
     }
 }
 
@@ -75,15 +75,16 @@ pub(super) fn mismatch<'b>(
 /// not have.
 pub(super) fn parse(text: &str) -> Option<WarcDigest> {
     let (name, value) = text.split_once(':')?;
-    let known = |(known, ..): &&(&str, Algorithm, usize)| name.trim().eq_ignore_ascii_case(known);
-    let &(_, algorithm, length) = Algorithm::NAMES.iter().find(known)?;
+    let is_named = |(known, ..): &&(&str, Algorithm, usize)| name.trim().eq_ignore_ascii_case(known);
+    let &(_, algorithm, length) = Algorithm::NAMES.iter().find(is_named)?;
     let value = value.trim().trim_end_matches('=');
     let upper = value.to_ascii_uppercase();
     // The length of the value determines the encoding: for each of these algorithms, the encodings
     // have different lengths.
-    let ways: [(&Encoding, &str); 3] = [(&HEXLOWER_PERMISSIVE, value), (&BASE32_NOPAD, &upper), (&BASE64_NOPAD, value)];
-    let decoded = ways.iter().filter(|(encoding, _)| encoding.encode_len(length) == value.len());
-    let bytes = decoded.filter_map(|(encoding, value)| encoding.decode(value.as_bytes()).ok()).next()?;
+    let encodings: [(&Encoding, &str); 3] =
+        [(&HEXLOWER_PERMISSIVE, value), (&BASE32_NOPAD, &upper), (&BASE64_NOPAD, value)];
+    let candidates = encodings.iter().filter(|(encoding, _)| encoding.encode_len(length) == value.len());
+    let bytes = candidates.filter_map(|(encoding, value)| encoding.decode(value.as_bytes()).ok()).next()?;
     Some(WarcDigest { algorithm, bytes })
 }
 
@@ -113,14 +114,14 @@ mod tests {
     #[test]
     fn a_digest_is_the_same_in_every_encoding() {
         let hexadecimal = "sha1:da39a3ee5e6b4b0d3255bfef95601890afd80709";
-        for other in [
+        for digest in [
             "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ",
             "sha1:3i42h3s6nnfq2msvx7xzkyayscx5qbyj",
             "SHA-1:DA39A3EE5E6B4B0D3255BFEF95601890AFD80709",
             "sha1:2jmj7l5rSw0yVb/vlWAYkK/YBwk=",
         ] {
-            assert_eq!(parse(other), parse(hexadecimal), "{other}");
-            assert_eq!(name(other), name(hexadecimal), "{other}");
+            assert_eq!(parse(digest), parse(hexadecimal), "{digest}");
+            assert_eq!(name(digest), name(hexadecimal), "{digest}");
         }
         assert_eq!(parse(hexadecimal).unwrap().bytes[..2], [0xda, 0x39]);
         assert_eq!(parse("md5:2QOYZWMPACZAJ2MABGMOZ6CCPY======"), parse("md5:d41d8cd98f00b204e9800998ecf8427e"));

@@ -68,10 +68,10 @@ impl Coding {
 /// Returns the words of a `Content-Encoding` or `Transfer-Encoding`, in lower case and without
 /// parameters (`gzip;q=1.0`). `identity` and empty words are omitted.
 pub(super) fn words(value: &str) -> impl Iterator<Item = String> {
-    let bare = |word: &str| {
+    let base_word = |word: &str| {
         word.split(';').next().unwrap_or_default().trim_matches(['"', '\'', ' ', '\t']).to_ascii_lowercase()
     };
-    value.split(',').map(bare).filter(|word| !word.is_empty() && word != "identity")
+    value.split(',').map(base_word).filter(|word| !word.is_empty() && word != "identity")
 }
 
 /// Removes the encodings in `words`, beginning with the one that was applied last.
@@ -91,8 +91,8 @@ pub(super) fn decode<'m>(
     body: Cow<'m, [u8]>,
     limits: &RecordLimits,
 ) -> Result<(Cow<'m, [u8]>, Option<Reason>), Refusal> {
-    let (mut body, mut repaired) = (body, None);
-    let mut removed = 0;
+    let (mut body, mut repair_reason) = (body, None);
+    let mut removed_count = 0;
     // Encodings that the current body is not in. They are remembered because a head may repeat an
     // encoding thousands of times.
     let mut refuted: Vec<Coding> = Vec::new();
@@ -100,11 +100,11 @@ pub(super) fn decode<'m>(
         if body.is_empty() {
             break;
         }
-        let named = Coding::named(word);
-        if named.is_none() {
-            repaired = repaired.or(Some(Reason::UnknownEncoding));
+        let named_coding = Coding::named(word);
+        if named_coding.is_none() {
+            repair_reason = repair_reason.or(Some(Reason::UnknownEncoding));
         }
-        let Some(coding) = named.or_else(|| Coding::marked(&body)) else {
+        let Some(coding) = named_coding.or_else(|| Coding::marked(&body)) else {
             if !names_no_encoding(word) && sniff::binary(&body).is_none() && sniff::has_control_bytes(&body) {
                 return Err((Reason::UnknownEncoding, word.chars().take(40).collect()));
             }
@@ -113,21 +113,21 @@ pub(super) fn decode<'m>(
         if refuted.contains(&coding) {
             continue;
         }
-        let (decoded, damage) = coding.remove(&body, limits)?;
-        repaired = repaired.or(damage);
-        match decoded {
-            Some(decoded) => {
-                removed += 1;
-                if removed > ENCODINGS {
+        let (result, damage) = coding.remove(&body, limits)?;
+        repair_reason = repair_reason.or(damage);
+        match result {
+            Some(decoded_body) => {
+                removed_count += 1;
+                if removed_count > ENCODINGS {
                     let detail = format!("more than the {ENCODINGS} content encodings that are allowed");
                     return Err((Reason::TooManyEncodings, detail));
                 }
-                (body, refuted) = (Cow::Owned(decoded), Vec::new());
+                (body, refuted) = (Cow::Owned(decoded_body), Vec::new());
             }
             None => refuted.push(coding),
         }
     }
-    Ok((body, repaired))
+    Ok((body, repair_reason))
 }
 
 /// True if a word cannot be the name of an encoding: it is a charset, a media type, or a word for
@@ -155,9 +155,11 @@ const LIE: Decoded = (None, Some(Reason::EncodingLie));
 fn deflate(body: &[u8], limits: &RecordLimits) -> Result<Decoded, Refusal> {
     let zlib = body.len() > 2 && body[0] & 0x0f == 8 && u16::from_be_bytes([body[0], body[1]]).is_multiple_of(31);
     if zlib {
-        let decoded = drain(ZlibDecoder::new(body), body, limits)?;
-        if decoded.1 != Some(Reason::BadCompression) || decoded.0.as_ref().is_some_and(|bytes| !bytes.is_empty()) {
-            return Ok(decoded);
+        let decoded_body = drain(ZlibDecoder::new(body), body, limits)?;
+        if decoded_body.1 != Some(Reason::BadCompression)
+            || decoded_body.0.as_ref().is_some_and(|bytes| !bytes.is_empty())
+        {
+            return Ok(decoded_body);
         }
     }
     Ok(unmarked(drain(DeflateDecoder::new(body), body, limits)?, body))
@@ -165,30 +167,33 @@ fn deflate(body: &[u8], limits: &RecordLimits) -> Result<Decoded, Refusal> {
 
 /// Reinterprets a failure of a format without a magic number. A body that reads like text, or that
 /// begins with the magic number of another format, was never in this encoding.
-fn unmarked(decoded: Decoded, body: &[u8]) -> Decoded {
+fn unmarked(decoded_body: Decoded, body: &[u8]) -> Decoded {
     let start = &body[..body.len().min(512)];
     let like_text = start.iter().all(|&byte| byte >= b' ' || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c));
-    let nothing = decoded.0.as_ref().is_none_or(Vec::is_empty);
+    let nothing = decoded_body.0.as_ref().is_none_or(Vec::is_empty);
     let is_other = Coding::marked(body).is_some();
-    if decoded.1.is_some() && (like_text || nothing || is_other) { LIE } else { decoded }
+    if decoded_body.1.is_some() && (like_text || nothing || is_other) { LIE } else { decoded_body }
 }
 
 fn zstd_reader(body: &[u8]) -> Result<impl Read + '_, Refusal> {
-    let broken = |error: std::io::Error| (Reason::BadCompression, format!("zstd: {error}"));
-    let mut reader = zstd::stream::read::Decoder::with_buffer(body).map_err(broken)?;
-    reader.window_log_max(ZSTD_WINDOW_LOG).map_err(broken)?;
+    let broken_zstd = |error: std::io::Error| (Reason::BadCompression, format!("zstd: {error}"));
+    let mut reader = zstd::stream::read::Decoder::with_buffer(body).map_err(broken_zstd)?;
+    reader.window_log_max(ZSTD_WINDOW_LOG).map_err(broken_zstd)?;
     Ok(reader)
 }
 
-fn drain(reader: impl Read, encoded: &[u8], limits: &RecordLimits) -> Result<Decoded, Refusal> {
+fn drain(reader: impl Read, encoded_body: &[u8], limits: &RecordLimits) -> Result<Decoded, Refusal> {
     let mut bytes = Vec::new();
     let mut reader = reader;
     loop {
         let read = reader.by_ref().take(RATIO_FROM).read_to_end(&mut bytes);
         let length = bytes.len() as u64;
-        let swollen = length > RATIO_FROM && length / encoded.len().max(1) as u64 > RATIO;
+        let swollen = length > RATIO_FROM && length / encoded_body.len().max(1) as u64 > RATIO;
         if length > limits.record_bytes || swollen {
-            return Err((Reason::DecodedTooLarge, format!("more than {length} bytes decoded from {}", encoded.len())));
+            return Err((
+                Reason::DecodedTooLarge,
+                format!("more than {length} bytes decoded from {}", encoded_body.len()),
+            ));
         }
         match read {
             Ok(0) => return Ok((Some(bytes), None)),
@@ -231,46 +236,46 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    fn decoded(encodings: &[&str], body: &[u8]) -> Result<(Vec<u8>, Option<Reason>), Reason> {
+    fn decode_body(encodings: &[&str], body: &[u8]) -> Result<(Vec<u8>, Option<Reason>), Reason> {
         let encodings: Vec<String> = encodings.iter().map(|&word| word.to_owned()).collect();
-        let decoded = decode(&encodings, Cow::Borrowed(body), &RecordLimits::default());
-        decoded.map(|(body, repaired)| (body.into_owned(), repaired)).map_err(|refusal| refusal.0)
+        let decoded_body = decode(&encodings, Cow::Borrowed(body), &RecordLimits::default());
+        decoded_body.map(|(body, repaired)| (body.into_owned(), repaired)).map_err(|refusal| refusal.0)
     }
 
     #[test]
     fn every_encoding_is_removed() {
         let mut zlib = ZlibEncoder::new(Vec::new(), Compression::best());
         zlib.write_all(PAGE).unwrap();
-        let mut raw = DeflateEncoder::new(Vec::new(), Compression::best());
-        raw.write_all(PAGE).unwrap();
+        let mut raw_deflate = DeflateEncoder::new(Vec::new(), Compression::best());
+        raw_deflate.write_all(PAGE).unwrap();
         for (encoding, body) in [
             ("gzip", gzip(PAGE)),
             ("x-gzip", gzip(PAGE)),
             ("deflate", zlib.finish().unwrap()),
-            ("deflate", raw.finish().unwrap()),
+            ("deflate", raw_deflate.finish().unwrap()),
             ("br", brotli_stored(PAGE)),
             ("zstd", zstd::bulk::compress(PAGE, 3).unwrap()),
         ] {
-            assert_eq!(decoded(&[encoding], &body), Ok((PAGE.to_vec(), None)), "{encoding}");
+            assert_eq!(decode_body(&[encoding], &body), Ok((PAGE.to_vec(), None)), "{encoding}");
         }
         assert_eq!(
-            decoded(&["zstd", "gzip"], &gzip(&zstd::bulk::compress(PAGE, 3).unwrap())),
+            decode_body(&["zstd", "gzip"], &gzip(&zstd::bulk::compress(PAGE, 3).unwrap())),
             Ok((PAGE.to_vec(), None))
         );
-        assert_eq!(decoded(&["gzip"], b""), Ok((Vec::new(), None)));
+        assert_eq!(decode_body(&["gzip"], b""), Ok((Vec::new(), None)));
     }
 
     #[test]
     fn unencoded_body_is_used_unchanged() {
         for encoding in ["gzip", "deflate", "br", "zstd"] {
-            assert_eq!(decoded(&[encoding], PAGE), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))), "{encoding}");
+            assert_eq!(decode_body(&[encoding], PAGE), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))), "{encoding}");
         }
-        assert_eq!(decoded(&["gzip", "gzip"], &gzip(PAGE)), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))));
-        assert_eq!(decoded(&["gzip"; 4], PAGE), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))));
+        assert_eq!(decode_body(&["gzip", "gzip"], &gzip(PAGE)), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))));
+        assert_eq!(decode_body(&["gzip"; 4], PAGE), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))));
         // Some servers echo the `Accept-Encoding` of the client.
-        let accepted = ["gzip", "deflate", "br", "zstd"];
-        assert_eq!(decoded(&accepted, &gzip(PAGE)), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))));
-        assert_eq!(decoded(&["br"; 20_000], PAGE), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))));
+        let names = ["gzip", "deflate", "br", "zstd"];
+        assert_eq!(decode_body(&names, &gzip(PAGE)), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))));
+        assert_eq!(decode_body(&["br"; 20_000], PAGE), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))));
     }
 
     #[test]
@@ -278,30 +283,30 @@ mod tests {
         let latin = "caf\u{e9}".chars().map(|letter| letter as u8).collect::<Vec<u8>>();
         for word in ["none", "utf-8", "binary", "text/html", "*", "iso-8859-1", "x-none", "rot13"] {
             for body in [PAGE, &latin] {
-                assert_eq!(decoded(&[word], body), Ok((body.to_vec(), Some(Reason::UnknownEncoding))), "{word}");
+                assert_eq!(decode_body(&[word], body), Ok((body.to_vec(), Some(Reason::UnknownEncoding))), "{word}");
             }
-            let both = ["none, gzip", "gzip, none", "none"].map(|words| words.replace("none", word));
-            for words in &both {
+            let two_words = ["none, gzip", "gzip, none", "none"].map(|words| words.replace("none", word));
+            for words in &two_words {
                 let words: Vec<&str> = words.split(", ").collect();
                 assert_eq!(
-                    decoded(&words, &gzip(PAGE)),
+                    decode_body(&words, &gzip(PAGE)),
                     Ok((PAGE.to_vec(), Some(Reason::UnknownEncoding))),
                     "{words:?}"
                 );
             }
         }
         let utf16: Vec<u8> = "<p>x".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(decoded(&["utf-16le"], &utf16), Ok((utf16.clone(), Some(Reason::UnknownEncoding))));
-        assert_eq!(decoded(&["exi"], b"\x80\x02\x00\x01"), Err(Reason::UnknownEncoding));
+        assert_eq!(decode_body(&["utf-16le"], &utf16), Ok((utf16.clone(), Some(Reason::UnknownEncoding))));
+        assert_eq!(decode_body(&["exi"], b"\x80\x02\x00\x01"), Err(Reason::UnknownEncoding));
         // The media type decides about a picture, for any name of its encoding.
-        assert_eq!(decoded(&["exi"], b"GIF89a\0").map(|decoded| decoded.1), Ok(Some(Reason::UnknownEncoding)));
+        assert_eq!(decode_body(&["exi"], b"GIF89a\0").map(|decoded| decoded.1), Ok(Some(Reason::UnknownEncoding)));
     }
 
     #[test]
     fn words_have_no_parameters_quotes_or_capitals() {
-        let of = |value| words(value).collect::<Vec<String>>();
-        assert_eq!(of("GZip;q=1.0, \"br\",, Identity,chunked "), ["gzip", "br", "chunked"]);
-        assert_eq!(of(""), [""; 0]);
+        let words_of = |value| words(value).collect::<Vec<String>>();
+        assert_eq!(words_of("GZip;q=1.0, \"br\",, Identity,chunked "), ["gzip", "br", "chunked"]);
+        assert_eq!(words_of(""), [""; 0]);
     }
 
     #[test]
@@ -315,21 +320,21 @@ mod tests {
             ("zstd", zstd::bulk::compress(&text, 3).unwrap(), Reason::Truncated),
             ("br", stored, Reason::BadCompression),
         ] {
-            let (kept, repaired) = decoded(&[encoding], &body[..body.len() * 3 / 4]).unwrap();
-            assert!(kept.len() > 1000 && text.starts_with(&kept), "{encoding}: {} bytes", kept.len());
-            assert_eq!(repaired, Some(damage), "{encoding}");
+            let (bytes, repair_reason) = decode_body(&[encoding], &body[..body.len() * 3 / 4]).unwrap();
+            assert!(bytes.len() > 1000 && text.starts_with(&bytes), "{encoding}: {} bytes", bytes.len());
+            assert_eq!(repair_reason, Some(damage), "{encoding}");
         }
     }
 
     #[test]
     fn rejects_bombs_and_too_many_encodings() {
         let zeros = vec![0; 17 << 20];
-        assert_eq!(decoded(&["gzip"], &gzip(&zeros)), Err(Reason::DecodedTooLarge));
+        assert_eq!(decode_body(&["gzip"], &gzip(&zeros)), Err(Reason::DecodedTooLarge));
         assert_eq!(
-            decoded(&["zstd"], &zstd::bulk::compress(&zeros[..2 << 20], 3).unwrap()),
+            decode_body(&["zstd"], &zstd::bulk::compress(&zeros[..2 << 20], 3).unwrap()),
             Err(Reason::DecodedTooLarge)
         );
         let four = (0..4).fold(PAGE.to_vec(), |body, _| gzip(&body));
-        assert_eq!(decoded(&["gzip"; 4], &four), Err(Reason::TooManyEncodings));
+        assert_eq!(decode_body(&["gzip"; 4], &four), Err(Reason::TooManyEncodings));
     }
 }

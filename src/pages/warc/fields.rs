@@ -8,31 +8,31 @@ pub(super) enum Line<'h> {
     /// A name and its value, both trimmed.
     Field(&'h [u8], Cow<'h, [u8]>),
     /// A line without a colon, or with an invalid name.
-    Odd,
+    Malformed,
 }
 
 /// Returns the lines of a head after its first line.
 pub(super) fn lines(head: &[u8]) -> impl Iterator<Item = Line<'_>> {
     let mut rest = next_line(head).1;
     std::iter::from_fn(move || {
-        let (line, mut behind) = next_line(rest);
+        let (line, mut rest_after) = next_line(rest);
         if line.is_empty() {
             return None;
         }
-        let mut whole = Cow::Borrowed(line);
-        while matches!(behind.first(), Some(b' ' | b'\t')) {
-            let (continued, after) = next_line(behind);
-            whole.to_mut().push(b' ');
-            whole.to_mut().extend_from_slice(continued.trim_ascii());
-            behind = after;
+        let mut joined = Cow::Borrowed(line);
+        while matches!(rest_after.first(), Some(b' ' | b'\t')) {
+            let (continuation, rest_after_continuation) = next_line(rest_after);
+            joined.to_mut().push(b' ');
+            joined.to_mut().extend_from_slice(continuation.trim_ascii());
+            rest_after = rest_after_continuation;
         }
-        rest = behind;
-        let Some(colon) = memchr::memchr(b':', line) else { return Some(Line::Odd) };
+        rest = rest_after;
+        let Some(colon) = memchr::memchr(b':', line) else { return Some(Line::Malformed) };
         let name = line[..colon].trim_ascii();
         if name.is_empty() || name.iter().any(|&byte| byte <= b' ' || byte == 0x7f) {
-            return Some(Line::Odd);
+            return Some(Line::Malformed);
         }
-        let value = match whole {
+        let value = match joined {
             Cow::Borrowed(line) => Cow::Borrowed(line[colon + 1..].trim_ascii()),
             Cow::Owned(line) => Cow::Owned(line[colon + 1..].trim_ascii().to_vec()),
         };
@@ -71,7 +71,7 @@ mod tests {
         lines(head)
             .map(|line| match line {
                 Line::Field(name, value) => (text(name), text(&value)),
-                Line::Odd => ("odd".to_owned(), String::new()),
+                Line::Malformed => ("odd".to_owned(), String::new()),
             })
             .collect()
     }

@@ -26,12 +26,12 @@ use webtwin_job::InputSettings;
 /// # Errors
 /// Returns the reason if the body has no text.
 pub(super) fn form(media: &str, identified: &str, body: &[u8], input: &InputSettings) -> Result<PageForm, Refusal> {
-    let shown = || if media.is_empty() { "no media type" } else { media };
-    let declared = form_of_media(media);
+    let label = || if media.is_empty() { "no media type" } else { media };
+    let declared_form = form_of_media(media);
     if let Some(form @ (PageForm::Pdf | PageForm::PostScript)) =
-        declared.or_else(|| PageForm::printed(body).filter(|_| leaves_it_to_the_bytes(media) || is_gzip(media)))
+        declared_form.or_else(|| PageForm::printed(body).filter(|_| leaves_it_to_the_bytes(media) || is_gzip(media)))
     {
-        return if form.is_wanted(input) { Ok(form) } else { Err(not_text(shown())) };
+        return if form.is_wanted(input) { Ok(form) } else { Err(not_text(label())) };
     }
     if let Some(really) = sniff::binary(body).or_else(|| is_picture(identified).then_some(identified)) {
         return Err(not_text(&match media {
@@ -39,13 +39,13 @@ pub(super) fn form(media: &str, identified: &str, body: &[u8], input: &InputSett
             media => format!("{really} with the media type {media}"),
         }));
     }
-    let by_bytes = || match media {
+    let sniffed_form = || match media {
         _ if is_xml(media) => sniff::html_root(body).map(|_| PageForm::Xhtml),
         _ if !leaves_it_to_the_bytes(media) => None,
         _ if is_uninformative(media) && sniff::is_html(body) => Some(PageForm::Html),
         _ => form_of_media(identified).filter(|form| matches!(form, PageForm::Html | PageForm::Xhtml)),
     };
-    declared.or_else(by_bytes).ok_or_else(|| not_text(shown()))
+    declared_form.or_else(sniffed_form).ok_or_else(|| not_text(label()))
 }
 
 /// Returns the refusal of a page whose media type excludes text, for any body.
@@ -63,8 +63,8 @@ pub(super) fn no_text_declared(media: &str) -> Option<Refusal> {
     (!media.is_empty() && form_of_media(media).is_none()).then(|| not_text(media))
 }
 
-fn not_text(what: &str) -> Refusal {
-    (Reason::NotText, what.chars().take(80).collect())
+fn not_text(media_type: &str) -> Refusal {
+    (Reason::NotText, media_type.chars().take(80).collect())
 }
 
 /// True if a media type leaves the decision to the bytes, or to the type that the crawler
@@ -94,9 +94,9 @@ fn is_picture(media: &str) -> bool {
 
 /// Returns the form that a media type denotes.
 pub(super) fn form_of_media(media: &str) -> Option<PageForm> {
-    let names = |wanted: &[&str]| {
-        let of_text = media.strip_prefix("text/").or_else(|| media.strip_prefix("application/"));
-        of_text.is_some_and(|subtype| subtype.split(['+', '-', '.']).any(|word| wanted.contains(&word)))
+    let names = |is_named: &[&str]| {
+        let text_subtype = media.strip_prefix("text/").or_else(|| media.strip_prefix("application/"));
+        text_subtype.is_some_and(|subtype| subtype.split(['+', '-', '.']).any(|word| is_named.contains(&word)))
     };
     match media {
         "text/plain" => Some(PageForm::Text),
@@ -162,8 +162,8 @@ mod tests {
             ("application/json", html, no),
         ] {
             assert_eq!(of(media, "", body), expected, "{media} {body}");
-            let early = no_text(media, &InputSettings::default());
-            assert!(early.is_none() || expected.is_err(), "{media} {body}");
+            let refused = no_text(media, &InputSettings::default());
+            assert!(refused.is_none() || expected.is_err(), "{media} {body}");
         }
     }
 

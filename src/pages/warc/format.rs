@@ -73,7 +73,7 @@ impl RecordFormat {
     pub(super) fn head_end(self, bytes: &[u8]) -> HeadEnd {
         match self {
             RecordFormat::Warc => record_head::head_end(bytes),
-            RecordFormat::Arc => memchr(b'\n', bytes).map_or(HeadEnd::Unseen, |end| HeadEnd::At(end + 1)),
+            RecordFormat::Arc => memchr(b'\n', bytes).map_or(HeadEnd::Incomplete, |end| HeadEnd::Complete(end + 1)),
         }
     }
 

@@ -72,9 +72,9 @@ impl Frames {
         }
         self.current = match head.dictionary {
             0 => self.contexts.len() - 1,
-            wanted => match self.contexts.iter().rposition(|&(id, _)| id == wanted) {
+            wanted_id => match self.contexts.iter().rposition(|&(id, _)| id == wanted_id) {
                 Some(context) => context,
-                None => match self.search(blocks, start, limits, wanted)? {
+                None => match self.search(blocks, start, limits, wanted_id)? {
                     true => self.contexts.len() - 1,
                     false => return Ok(false),
                 },
@@ -120,24 +120,24 @@ impl Frames {
 
     /// Searches backward from `end` for a dictionary with this id, and adds it. Returns false if
     /// there is none.
-    fn search(&mut self, blocks: &mut Blocks, end: u64, limits: &RecordLimits, wanted: u32) -> Result<bool> {
+    fn search(&mut self, blocks: &mut Blocks, end: u64, limits: &RecordLimits, wanted_id: u32) -> Result<bool> {
         if self.vain_searches == MAX_VAIN_SEARCHES {
             return Ok(false);
         }
         let overlap = DICTIONARY_MAGIC.len() as u64 - 1;
-        let mut until = end;
-        while until > 0 {
-            let start = until.saturating_sub(BLOCK_BYTES as u64);
-            let bytes = blocks.peek(start, (until - start + overlap) as usize)?;
-            for at in memchr::memmem::find_iter(&bytes, DICTIONARY_MAGIC).collect::<Vec<_>>().into_iter().rev() {
-                if let Some(dictionary) = dictionary(blocks, start + at as u64, limits)?
-                    && id(&dictionary) == wanted
+        let mut end = end;
+        while end > 0 {
+            let start = end.saturating_sub(BLOCK_BYTES as u64);
+            let bytes = blocks.peek(start, (end - start + overlap) as usize)?;
+            for position in memchr::memmem::find_iter(&bytes, DICTIONARY_MAGIC).collect::<Vec<_>>().into_iter().rev() {
+                if let Some(dictionary) = dictionary(blocks, start + position as u64, limits)?
+                    && id(&dictionary) == wanted_id
                 {
                     self.learn(&dictionary);
                     return Ok(true);
                 }
             }
-            until = start;
+            end = start;
         }
         self.vain_searches += 1;
         Ok(false)
@@ -148,8 +148,8 @@ impl Frames {
 fn begins_well(bytes: &[u8]) -> bool {
     let mut first = [0];
     let (mut input, mut output) = (InBuffer::around(bytes), OutBuffer::around(&mut first));
-    let decoded = context(1 << LARGEST_WINDOW_LOG).decompress_stream(&mut output, &mut input);
-    decoded.is_ok() && output.pos() > 0
+    let decoded_body = context(1 << LARGEST_WINDOW_LOG).decompress_stream(&mut output, &mut input);
+    decoded_body.is_ok() && output.pos() > 0
 }
 
 fn context(window_bytes: u64) -> DCtx<'static> {
@@ -171,14 +171,14 @@ pub(super) fn skippable(head: &[u8]) -> Option<u64> {
     (mark & 0xf0 == 0x50).then(|| u64::from(u32::from_le_bytes(length)))
 }
 
-/// Reads the dictionary in the skippable frame at `at`, compressed or not. Returns `None` if there
-/// is no such frame.
-pub(super) fn dictionary(blocks: &mut Blocks, at: u64, limits: &RecordLimits) -> Result<Option<Vec<u8>>> {
-    let head = blocks.peek(at, 8)?;
+/// Reads the dictionary in the skippable frame at `position`, compressed or not. Returns `None` if
+/// there is no such frame.
+pub(super) fn dictionary(blocks: &mut Blocks, position: u64, limits: &RecordLimits) -> Result<Option<Vec<u8>>> {
+    let head = blocks.peek(position, 8)?;
     let Some(length) = skippable(&head).filter(|&length| head[0] == 0x5d && length <= limits.record_bytes) else {
         return Ok(None);
     };
-    let frame = blocks.peek(at + 8, length as usize)?;
+    let frame = blocks.peek(position + 8, length as usize)?;
     if !frame.starts_with(MAGIC) {
         return Ok(Some(frame));
     }

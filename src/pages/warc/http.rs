@@ -36,13 +36,13 @@ pub(super) struct Response<'m> {
 pub(super) fn parse<'m>(mut message: &'m [u8], limits: &RecordLimits) -> Result<Response<'m>, Refusal> {
     loop {
         let status = status(message)?;
-        let held = &message[..message.len().min(limits.head_bytes as usize)];
-        let Some(end) = blank_line(held) else {
+        let head = &message[..message.len().min(limits.head_bytes as usize)];
+        let Some(end) = blank_line(head) else {
             // A redirect or an error is complete without a body.
-            if held.len() == message.len() && !(100..300).contains(&status) {
+            if head.len() == message.len() && !(100..300).contains(&status) {
                 return Ok(with_fields(status, message, &[]));
             }
-            return Err(if held.len() < message.len() {
+            return Err(if head.len() < message.len() {
                 (Reason::HeaderTooLarge, format!("HTTP head of more than {} bytes", limits.head_bytes))
             } else {
                 (Reason::HttpHeaderUnterminated, format!("no blank line in {} bytes", message.len()))
@@ -101,17 +101,17 @@ fn with_fields<'m>(status: u16, head: &[u8], body: &'m [u8]) -> Response<'m> {
     let mut content_types = String::new();
     for line in lines(head) {
         let Line::Field(name, value) = line else { continue };
-        let is = |wanted: &str| name.eq_ignore_ascii_case(wanted.as_bytes());
-        if is("Content-Type") {
+        let is_named = |wanted: &str| name.eq_ignore_ascii_case(wanted.as_bytes());
+        if is_named("Content-Type") {
             content_types.push_str(&text(&value));
             content_types.push(',');
-        } else if is("Location") && response.location.is_empty() {
+        } else if is_named("Location") && response.location.is_empty() {
             response.location = text(&value);
-        } else if is("Link") {
+        } else if is_named("Link") {
             let field = text(&value);
             response.canonical = response.canonical.or_else(|| canonical(&field));
             response.editions.extend(links(&field).flat_map(|link| link.editions()));
-        } else if is("Transfer-Encoding") || is("Content-Encoding") {
+        } else if is_named("Transfer-Encoding") || is_named("Content-Encoding") {
             for word in encodings::words(&text(&value)) {
                 match word.as_str() {
                     "chunked" => response.chunked = true,
@@ -146,19 +146,19 @@ impl<'f> Link<'f> {
     /// Returns the values of all parameters with this name, without quotes.
     fn values(&self, name: &'static str) -> impl Iterator<Item = &'f str> + use<'f> {
         pieces(self.parameters, ';').filter_map(move |parameter| {
-            let (own, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-            own.trim().eq_ignore_ascii_case(name).then(|| value.trim().trim_matches('"'))
+            let (parameter_name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+            parameter_name.trim().eq_ignore_ascii_case(name).then(|| value.trim().trim_matches('"'))
         })
     }
 
-    fn is(&self, relation: &str) -> bool {
+    fn is_relation(&self, relation: &str) -> bool {
         self.values("rel").flat_map(str::split_ascii_whitespace).any(|word| word.eq_ignore_ascii_case(relation))
     }
 
     /// Returns language and target, for each language of the target, if the link declares an
     /// edition of the page.
     fn editions(&self) -> Vec<(String, String)> {
-        let languages = self.values("hreflang").filter(|_| self.is("alternate"));
+        let languages = self.values("hreflang").filter(|_| self.is_relation("alternate"));
         languages.map(|language| (language.to_owned(), self.target.to_owned())).collect()
     }
 }
@@ -168,7 +168,7 @@ impl<'f> Link<'f> {
 /// # Source
 /// RFC 6596.
 fn canonical(field: &str) -> Option<String> {
-    links(field).find(|link| link.is("canonical")).map(|link| link.target.to_owned())
+    links(field).find(|link| link.is_relation("canonical")).map(|link| link.target.to_owned())
 }
 
 /// Splits a text at separators that are not in a quoted string or in `<>`.
@@ -190,14 +190,14 @@ fn pieces(text: &str, separator: char) -> impl Iterator<Item = &str> {
 /// Common Crawl, for example, stores decoded bodies under the head as received. If a body is cut
 /// off, the received part is returned.
 pub(super) fn unchunk<'m>(body: &'m [u8], limits: &RecordLimits) -> Result<(Cow<'m, [u8]>, Option<Reason>), Refusal> {
-    let mut whole = Vec::new();
+    let mut whole_body = Vec::new();
     let mut rest = body;
     loop {
         let Some((digits, chunk)) = chunk_line(rest) else {
             return Ok(match (rest.len() == body.len(), rest.is_empty()) {
                 (true, _) => (Cow::Borrowed(body), Some(Reason::EncodingLie)),
-                (false, true) => (Cow::Owned(whole), Some(Reason::Truncated)),
-                (false, false) => (Cow::Owned(whole), Some(Reason::BadChunk)),
+                (false, true) => (Cow::Owned(whole_body), Some(Reason::Truncated)),
+                (false, false) => (Cow::Owned(whole_body), Some(Reason::BadChunk)),
             });
         };
         let size = text(digits).trim_start_matches('0').to_owned();
@@ -206,14 +206,14 @@ pub(super) fn unchunk<'m>(body: &'m [u8], limits: &RecordLimits) -> Result<(Cow<
             return Err((Reason::BadChunk, format!("chunk of 0x{} bytes", text(&digits[..digits.len().min(40)]))));
         };
         if size == 0 {
-            return Ok((Cow::Owned(whole), None));
+            return Ok((Cow::Owned(whole_body), None));
         }
-        let taken = chunk.len().min(size as usize);
-        whole.extend_from_slice(&chunk[..taken]);
-        if taken < size as usize {
-            return Ok((Cow::Owned(whole), Some(Reason::Truncated)));
+        let chunk_length = chunk.len().min(size as usize);
+        whole_body.extend_from_slice(&chunk[..chunk_length]);
+        if chunk_length < size as usize {
+            return Ok((Cow::Owned(whole_body), Some(Reason::Truncated)));
         }
-        rest = &chunk[taken..];
+        rest = &chunk[chunk_length..];
         rest = rest.strip_prefix(b"\r\n").or(rest.strip_prefix(b"\n")).unwrap_or(rest);
     }
 }
@@ -238,30 +238,36 @@ mod tests {
 
     #[test]
     fn the_canonical_link_is_the_first_with_that_relation() {
-        let of = |fields: &str| {
+        let canonical_of = |fields: &str| {
             let message = format!("HTTP/1.1 200 OK\r\n{fields}\r\n<p>");
             parse(message.as_bytes(), &RecordLimits::default()).unwrap().canonical
         };
-        assert_eq!(of("Link: <http://a/b>; rel=\"canonical\"\r\n").as_deref(), Some("http://a/b"));
-        assert_eq!(of("link: </s.css>; rel=preload; as=style, </b,c>;REL=Canonical\r\n").as_deref(), Some("/b,c"));
-        assert_eq!(of("Link: <x>; title=\"a, b; rel=canonical\"; rel=next, <y>; rel='x'\r\n"), None);
-        assert_eq!(of("Link: <x>; rel=\"alternate canonical\"\r\nLink: <y>; rel=canonical\r\n").as_deref(), Some("x"));
-        assert_eq!(of("Link: <>; rel=canonical\r\nLink: <x; rel=canonical\r\n"), None);
+        assert_eq!(canonical_of("Link: <http://a/b>; rel=\"canonical\"\r\n").as_deref(), Some("http://a/b"));
+        assert_eq!(
+            canonical_of("link: </s.css>; rel=preload; as=style, </b,c>;REL=Canonical\r\n").as_deref(),
+            Some("/b,c")
+        );
+        assert_eq!(canonical_of("Link: <x>; title=\"a, b; rel=canonical\"; rel=next, <y>; rel='x'\r\n"), None);
+        assert_eq!(
+            canonical_of("Link: <x>; rel=\"alternate canonical\"\r\nLink: <y>; rel=canonical\r\n").as_deref(),
+            Some("x")
+        );
+        assert_eq!(canonical_of("Link: <>; rel=canonical\r\nLink: <x; rel=canonical\r\n"), None);
     }
 
     #[test]
     fn editions_are_alternates_with_a_language() {
-        let of = |fields: &str| {
+        let editions_of = |fields: &str| {
             let message = format!("HTTP/1.1 200 OK\r\n{fields}\r\n<p>");
             let editions = parse(message.as_bytes(), &RecordLimits::default()).unwrap().editions;
             editions.into_iter().map(|(language, target)| format!("{language} {target}")).collect::<Vec<_>>()
         };
-        let both =
+        let two_links =
             "Link: </de>; rel=alternate; hreflang=de, </a>; rel=\"alternate\"; HrefLang=\"fr-CA\"; hreflang=fr\r\n";
-        assert_eq!(of(both), ["de /de", "fr-CA /a", "fr /a"]);
-        assert_eq!(of("Link: <x>; rel=canonical\r\nlink: <y>; rel='alternate'; hreflang=de\r\n"), [""; 0]);
+        assert_eq!(editions_of(two_links), ["de /de", "fr-CA /a", "fr /a"]);
+        assert_eq!(editions_of("Link: <x>; rel=canonical\r\nlink: <y>; rel='alternate'; hreflang=de\r\n"), [""; 0]);
         assert_eq!(
-            of("Link: <x>; rel=alternate; type=\"a/b\", <y>; hreflang=de, <>; rel=alternate; hreflang=de\r\n"),
+            editions_of("Link: <x>; rel=alternate; type=\"a/b\", <y>; hreflang=de, <>; rel=alternate; hreflang=de\r\n"),
             [""; 0]
         );
     }
@@ -317,8 +323,8 @@ mod tests {
     }
 
     fn unchunked(body: &[u8]) -> (Vec<u8>, Option<Reason>) {
-        let (whole, repaired) = unchunk(body, &RecordLimits::default()).unwrap();
-        (whole.into_owned(), repaired)
+        let (bytes, repair_reason) = unchunk(body, &RecordLimits::default()).unwrap();
+        (bytes.into_owned(), repair_reason)
     }
 
     #[test]

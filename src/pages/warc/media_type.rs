@@ -16,11 +16,11 @@ pub(super) fn media_type(values: &str) -> (String, Option<String>) {
     let (mut media, mut charset) = (String::new(), None);
     for value in parts(values).filter(|value| !value.is_empty()) {
         let essence = essence(value);
-        let named = charset_of(value);
+        let named_charset = charset_of(value);
         if essence == media {
-            charset = named.or(charset);
+            charset = named_charset.or(charset);
         } else if is_media_type(&essence) || !is_media_type(&media) {
-            (media, charset) = (essence, named);
+            (media, charset) = (essence, named_charset);
         }
     }
     (media, charset)
@@ -55,12 +55,13 @@ fn essence(value: &str) -> String {
 fn charset_of(value: &str) -> Option<String> {
     const NAME: &str = "charset";
     let lower = value.to_ascii_lowercase();
-    lower.match_indices(NAME).find_map(|(at, _)| {
+    lower.match_indices(NAME).find_map(|(position, _)| {
         let is_name =
-            !lower[..at].ends_with(|before: char| before.is_ascii_alphanumeric() || matches!(before, '-' | '_'));
-        let given = value[at + NAME.len()..].trim_start().strip_prefix('=').filter(|_| is_name)?.trim_start();
-        let end = given.find([';', ' ', '\t']).unwrap_or(given.len());
-        let label = given[..end].trim_matches(['"', '\'']).trim();
+            !lower[..position].ends_with(|before: char| before.is_ascii_alphanumeric() || matches!(before, '-' | '_'));
+        let value_start =
+            value[position + NAME.len()..].trim_start().strip_prefix('=').filter(|_| is_name)?.trim_start();
+        let end = value_start.find([';', ' ', '\t']).unwrap_or(value_start.len());
+        let label = value_start[..end].trim_matches(['"', '\'']).trim();
         (!label.is_empty()).then(|| label.to_owned())
     })
 }
@@ -71,7 +72,7 @@ mod tests {
 
     #[test]
     fn content_type_yields_media_type_and_charset() {
-        for (written, media, charset) in [
+        for (header, media, charset) in [
             ("Text/HTML; Charset=\"UTF-8\"", "text/html", Some("UTF-8")),
             ("text/html;foo;charset = latin1 ; x=y", "text/html", Some("latin1")),
             ("text/plain; charset=", "text/plain", None),
@@ -81,13 +82,13 @@ mod tests {
             ("text/html; profile=\"a;b, c/d\"; charset=utf-8", "text/html", Some("utf-8")),
             ("", "", None),
         ] {
-            assert_eq!(media_type(written), (media.to_owned(), charset.map(str::to_owned)), "{written}");
+            assert_eq!(media_type(header), (media.to_owned(), charset.map(str::to_owned)), "{header}");
         }
     }
 
     #[test]
     fn last_of_several_types_applies_with_the_charset_of_its_media_type() {
-        for (written, media, charset) in [
+        for (header, media, charset) in [
             ("text/html, text/html", "text/html", None),
             ("text/html; charset=utf-8, text/html", "text/html", Some("utf-8")),
             ("text/html; charset=a, text/html; charset=b", "text/html", Some("b")),
@@ -98,13 +99,13 @@ mod tests {
             ("html, text/html", "text/html", None),
             ("text/html,", "text/html", None),
         ] {
-            assert_eq!(media_type(written), (media.to_owned(), charset.map(str::to_owned)), "{written}");
+            assert_eq!(media_type(header), (media.to_owned(), charset.map(str::to_owned)), "{header}");
         }
     }
 
     #[test]
     fn value_beginning_with_a_type_is_that_type_and_others_are_returned_as_written() {
-        for (written, media, charset) in [
+        for (header, media, charset) in [
             ("\"text/html\"", "text/html", None),
             ("'text/html; charset=utf-8'", "text/html", Some("utf-8")),
             ("text/html charset=utf-8", "text/html", Some("utf-8")),
@@ -116,7 +117,7 @@ mod tests {
             ("a/b/c", "a/b/c", None),
             ("été", "", None),
         ] {
-            assert_eq!(media_type(written), (media.to_owned(), charset.map(str::to_owned)), "{written}");
+            assert_eq!(media_type(header), (media.to_owned(), charset.map(str::to_owned)), "{header}");
         }
         assert!(is_media_type("text/html"));
         assert!(["*/*", "html", "text/", "/html", "a/b/c", ""].iter().all(|none| !is_media_type(none)));

@@ -68,14 +68,14 @@ pub(super) enum NextMember {
 /// A place from which records can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Start {
-    at: u64,
+    position: u64,
     from: From,
 }
 
 impl Start {
     /// Returns the position in the file.
     pub(super) fn at(self) -> u64 {
-        self.at
+        self.position
     }
 
     /// True if this is a member that starts with a record.
@@ -127,10 +127,10 @@ pub(super) struct Members<'f, 'l> {
     entry: EntryPoint,
     /// First bytes of the member that was opened last; `ended` is how that member ended, if it has.
     pub(super) first: Buffer,
-    pub(super) ended: Option<Ending>,
+    pub(super) ending: Option<Ending>,
     /// Members of the current chain; `decoded` is the number of decoded bytes in them.
     pub(super) pieces: Vec<ChainMember>,
-    pub(super) decoded: u64,
+    pub(super) decoded_bytes: u64,
     /// Content after the current chain, once known.
     pub(super) next: Option<NextMember>,
     /// Memory of the window, reused for each chain.
@@ -159,9 +159,9 @@ impl<'f, 'l> Members<'f, 'l> {
             begins_plain,
             entry: EntryPoint::Search,
             first: Buffer::default(),
-            ended: None,
+            ending: None,
             pieces: Vec::new(),
-            decoded: 0,
+            decoded_bytes: 0,
             next: None,
             buffer: Buffer::default(),
             retries: 0,
@@ -169,35 +169,35 @@ impl<'f, 'l> Members<'f, 'l> {
         })
     }
 
-    /// Reads the records that start in `from..until`. If `from` is 0, the start of the file,
+    /// Reads the records that start in `start..limit`. If `start` is 0, the start of the file,
     /// records are expected there without a search.
     pub(super) fn read(
         &mut self,
-        from: u64,
-        until: u64,
+        start: u64,
+        limit: u64,
         entry: EntryPoint,
-        out: &mut CountingSink,
+        sink: &mut CountingSink,
     ) -> Result<RangeEnd> {
         self.entry = entry;
-        let mut end = RangeEnd { first_start: None, last_start: None, end: from, records: 0 };
+        let mut end = RangeEnd { first_start: None, last_start: None, end: start, records: 0 };
         let mut next = match entry {
-            _ if from == 0 && self.begins_plain => Some(Start { at: 0, from: From::PlainGap }),
-            _ if from == 0 => self.start_behind(0, out)?,
-            EntryPoint::Known => self.start_at(from)?,
-            EntryPoint::Search if self.begins_plain => Some(Start { at: from, from: From::PlainSearch }),
-            EntryPoint::Search => self.scan_records(from, until)?,
+            _ if start == 0 && self.begins_plain => Some(Start { position: 0, from: From::PlainGap }),
+            _ if start == 0 => self.start_behind(0, sink)?,
+            EntryPoint::Known => self.start_at(start)?,
+            EntryPoint::Search if self.begins_plain => Some(Start { position: start, from: From::PlainSearch }),
+            EntryPoint::Search => self.scan_records(start, limit)?,
         };
         while let Some(start) = next {
-            if start.at >= until && (self.is_hint(start) || entry == EntryPoint::Known) {
-                end.end = end.end.max(start.at);
+            if start.position >= limit && (self.is_hint(start) || entry == EntryPoint::Known) {
+                end.end = end.end.max(start.position);
                 break;
             }
-            next = self.read_from(start, until, out, &mut end)?;
+            next = self.read_from(start, limit, sink, &mut end)?;
             if next.is_none() && end.first_start.is_some() {
                 end.end = self.blocks.len();
             }
         }
-        end.records = out.found;
+        end.records = sink.n_results;
         Ok(end)
     }
 
@@ -209,13 +209,13 @@ impl<'f, 'l> Members<'f, 'l> {
     fn read_from(
         &mut self,
         start: Start,
-        until: u64,
-        out: &mut CountingSink,
+        limit: u64,
+        sink: &mut CountingSink,
         end: &mut RangeEnd,
     ) -> Result<Option<Start>> {
         match start.from {
-            From::Record | From::More | From::MoreSilently => self.read_members(start, until, out, end),
-            From::Plain | From::PlainGap | From::PlainSearch => self.read_plain(start, until, out, end),
+            From::Record | From::More | From::MoreSilently => self.read_members(start, limit, sink, end),
+            From::Plain | From::PlainGap | From::PlainSearch => self.read_plain(start, limit, sink, end),
         }
     }
 
@@ -224,18 +224,18 @@ impl<'f, 'l> Members<'f, 'l> {
     fn read_members(
         &mut self,
         start: Start,
-        until: u64,
-        out: &mut CountingSink,
+        limit: u64,
+        sink: &mut CountingSink,
         end: &mut RangeEnd,
     ) -> Result<Option<Start>> {
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
         buffer.append(self.first.filled());
-        self.decoded = buffer.filled().len() as u64;
+        self.decoded_bytes = buffer.filled().len() as u64;
         self.pieces.clear();
-        self.pieces.push(ChainMember { at: 0, start: start.at, end: None });
+        self.pieces.push(ChainMember { position: 0, start: start.position, end: None });
         self.next = None;
-        let stop = if self.entry == EntryPoint::Known { until } else { u64::MAX };
+        let stop = if self.entry == EntryPoint::Known { limit } else { u64::MAX };
 
         let first = match start.from {
             From::Record => buffer.filled().len() - buffer.filled().trim_ascii_start().len(),
@@ -243,82 +243,83 @@ impl<'f, 'l> Members<'f, 'l> {
         };
         let format = self.format;
         let window = Window::new(Chain { members: self, first: first as u64 }, buffer, 0, None);
-        let mut records = RecordReader::new(window, out, format);
+        let mut records = RecordReader::new(window, sink, format);
         let first = match start.from {
             From::Record => Some(first as u64),
             From::More => records.gap(0)?,
             _ => {
-                let found = records.find(0, u64::MAX, None)?;
-                let reached = records.window.source.reached(found.unwrap_or(records.window.end()));
-                records.out.lose_more(reached - start.at);
-                found
+                let first_record = records.find(0, u64::MAX, None)?;
+                let position_reached =
+                    records.window.source.file_position(first_record.unwrap_or(records.window.end()));
+                records.sink.lose_more(position_reached - start.position);
+                first_record
             }
         };
         let rest = records.run(first, stop)?;
         end.add(records.first, records.last);
-        let (place, ended) = (records.place, records.window.ended());
+        let (place, ending) = (records.place, records.window.ended());
         self.buffer = records.window.into_buffer();
         if rest.is_some() {
             return Ok(None);
         }
-        let ended = ended.expect("records are read until their source ends");
-        if ended == Ending::Member || ended == Ending::File {
+        let ending = ending.expect("records are read until their source ends");
+        if ending == Ending::Member || ending == Ending::File {
             (self.retries, self.furthest) = (0, 0);
             let next = self.next.take().expect("a source looks behind its last member");
-            return self.start_of(next, out);
+            return self.start_of(next, sink);
         }
-        self.start_behind_damage(ended, place, out)
+        self.start_behind_damage(ending, place, sink)
     }
 
     /// Reads plain bytes up to the next member. Returns the next start.
     fn read_plain(
         &mut self,
         start: Start,
-        until: u64,
-        out: &mut CountingSink,
+        limit: u64,
+        sink: &mut CountingSink,
         end: &mut RangeEnd,
     ) -> Result<Option<Start>> {
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
-        let stop = if self.begins_plain || self.entry == EntryPoint::Known { until } else { u64::MAX };
+        let stop = if self.begins_plain || self.entry == EntryPoint::Known { limit } else { u64::MAX };
         let format = self.format;
-        let window = Window::new(Plain { members: self, at: start.at }, buffer, start.at, None);
-        let mut records = RecordReader::new(window, out, format);
+        let window = Window::new(Plain { members: self, position: start.position }, buffer, start.position, None);
+        let mut records = RecordReader::new(window, sink, format);
         let first = match start.from {
-            From::PlainGap => records.gap(start.at)?,
-            From::PlainSearch => records.find(start.at, until, None)?,
-            _ => Some(start.at),
+            From::PlainGap => records.gap(start.position)?,
+            From::PlainSearch => records.find(start.position, limit, None)?,
+            _ => Some(start.position),
         };
         let rest = records.run(first, stop)?;
         end.add(records.first, records.last);
-        let (ended, reached) = (records.window.ended(), records.window.end());
+        let (ending, end_reached) = (records.window.ended(), records.window.end());
         self.buffer = records.window.into_buffer();
-        match (rest, ended) {
-            (Some(rest), _) => Ok(Some(Start { at: rest, from: From::Plain })),
-            (None, Some(Ending::Member)) => self.start_behind(reached, out),
+        match (rest, ending) {
+            (Some(rest), _) => Ok(Some(Start { position: rest, from: From::Plain })),
+            (None, Some(Ending::Member)) => self.start_behind(end_reached, sink),
             (None, _) => Ok(None),
         }
     }
 
-    /// Returns the next start from `at` on. Bytes before it are reported.
-    fn start_behind(&mut self, at: u64, out: &mut CountingSink) -> Result<Option<Start>> {
-        let next = self.behind(at)?;
-        self.start_of(next, out)
+    /// Returns the next start from `offset` on. Bytes before it are reported.
+    fn start_behind(&mut self, offset: u64, sink: &mut CountingSink) -> Result<Option<Start>> {
+        let next = self.behind(offset)?;
+        self.start_of(next, sink)
     }
 
-    fn start_of(&mut self, next: NextMember, out: &mut CountingSink) -> Result<Option<Start>> {
-        let (at, reason) = match next {
+    fn start_of(&mut self, next: NextMember, sink: &mut CountingSink) -> Result<Option<Start>> {
+        let (position, reason) = match next {
             NextMember::Start(start) => return Ok(Some(start)),
-            NextMember::Other(at, reason) => (at, reason),
+            NextMember::Other(position, reason) => (position, reason),
             NextMember::End => return Ok(None),
         };
-        let is_member = Codec::detect(&self.blocks.peek(at, 4)?).is_some();
+        let is_member = Codec::detect(&self.blocks.peek(position, 4)?).is_some();
         let start = match is_member {
-            true => self.scan(at + 1)?,
-            false => self.scan_among_garbage(at)?,
+            true => self.scan(position + 1)?,
+            false => self.scan_among_garbage(position)?,
         };
-        let bytes = start.map_or(self.blocks.len(), |start| start.at) - at;
-        out.refuse(at, reason, format!("{bytes} bytes between members"), bytes)?;
+        let bytes = start.map_or(self.blocks.len(), |start| start.position) - position;
+        sink.refuse(position, reason, format!("{bytes} bytes between members"), bytes)?;
         Ok(start)
     }
 
@@ -326,130 +327,130 @@ impl<'f, 'l> Members<'f, 'l> {
     /// where the last record or gap begins.
     fn start_behind_damage(
         &mut self,
-        ended: Ending,
+        ending: Ending,
         place: Option<u64>,
-        out: &mut CountingSink,
+        sink: &mut CountingSink,
     ) -> Result<Option<Start>> {
-        let reached = self.decoder.at();
-        let damaged = self.pieces.last().map_or(reached, |piece| piece.start);
-        let from = match ended {
+        let decoder_position = self.decoder.at();
+        let damage_start = self.pieces.last().map_or(decoder_position, |piece| piece.start);
+        let start = match ending {
             // The data are intact, but the next member may begin within the bytes that were read as
             // the trailer.
-            Ending::WrongCrc => reached - TRAILER_BYTES as u64,
+            Ending::WrongCrc => decoder_position - TRAILER_BYTES as u64,
             // These bytes have been examined. A step back to them would only find the same member
             // again.
-            Ending::Bomb => reached.max(damaged + 1),
-            _ => damaged + 1,
+            Ending::Bomb => decoder_position.max(damage_start + 1),
+            _ => damage_start + 1,
         };
-        let next = if matches!(ended, Ending::WrongCrc | Ending::Bomb) {
+        let next = if matches!(ending, Ending::WrongCrc | Ending::Bomb) {
             (self.retries, self.furthest) = (0, 0);
-            self.scan(from)?
+            self.scan(start)?
         } else {
             self.retries += 1;
-            self.furthest = self.furthest.max(reached);
-            let mut from = from;
+            self.furthest = self.furthest.max(decoder_position);
+            let mut start = start;
             if self.retries > RETRIES {
                 self.retries = 0;
-                from = from.max(self.furthest);
+                start = start.max(self.furthest);
             }
-            self.scan(from)?
+            self.scan(start)?
         };
-        let until = next.map_or(self.blocks.len(), |start| start.at);
-        let behind = until.saturating_sub(reached);
-        let reason = if ended == Ending::Cut { Reason::Truncated } else { Reason::BadCompression };
+        let end = next.map_or(self.blocks.len(), |start| start.position);
+        let lost_bytes = end.saturating_sub(decoder_position);
+        let reason = if ending == Ending::Cut { Reason::Truncated } else { Reason::BadCompression };
         match place {
-            _ if ended == Ending::WrongCrc => (),
+            _ if ending == Ending::WrongCrc => (),
             // The bytes that were not decoded are the rest of a record that is already refused.
-            Some(place) if ended == Ending::Bomb && out.refused_last(until.saturating_sub(place)) => (),
-            Some(place) => out.lose(damaged, reason, until.saturating_sub(place), behind)?,
-            None => out.lose_more(behind),
+            Some(place) if ending == Ending::Bomb && sink.refused_last(end.saturating_sub(place)) => (),
+            Some(place) => sink.lose(damage_start, reason, end.saturating_sub(place), lost_bytes)?,
+            None => sink.lose_more(lost_bytes),
         }
         Ok(next)
     }
 
-    /// Classifies the content at `at`, after a member that ended well. Skips empty members, zeros
-    /// and skippable frames.
-    pub(super) fn behind(&mut self, mut at: u64) -> Result<NextMember> {
+    /// Classifies the content at `position`, after a member that ended well. Skips empty members,
+    /// zeros and skippable frames.
+    pub(super) fn behind(&mut self, mut position: u64) -> Result<NextMember> {
         loop {
-            at = self.blocks.skip_zeros(at)?;
-            if at >= self.blocks.len() {
+            position = self.blocks.skip_zeros(position)?;
+            if position >= self.blocks.len() {
                 return Ok(NextMember::End);
             }
-            let head = self.blocks.peek(at, 8)?;
+            let head = self.blocks.peek(position, 8)?;
             if let Some(length) = skippable(&head) {
-                let end = at + 8 + length;
+                let end = position + 8 + length;
                 if end > self.blocks.len() {
-                    return Ok(NextMember::Other(at, Reason::Truncated));
+                    return Ok(NextMember::Other(position, Reason::Truncated));
                 }
-                if at > 0
-                    && let Some(dictionary) = dictionary(&mut self.blocks, at, self.limits)?
+                if position > 0
+                    && let Some(dictionary) = dictionary(&mut self.blocks, position, self.limits)?
                 {
                     self.decoder.learn(&dictionary);
                 }
-                at = end;
+                position = end;
                 continue;
             }
             if Codec::detect(&head).is_none() {
-                let plain = self.blocks.peek(at, PADDING_BYTES + self.format.sniff_bytes())?;
-                let blank = plain.len() - plain.trim_ascii_start().len();
-                return Ok(match self.format.starts(&plain[blank..]) {
-                    true => NextMember::Start(Start { at: at + blank as u64, from: From::Plain }),
-                    false => NextMember::Other(at, Reason::Garbage),
+                let head = self.blocks.peek(position, PADDING_BYTES + self.format.sniff_bytes())?;
+                let blank = head.len() - head.trim_ascii_start().len();
+                return Ok(match self.format.starts(&head[blank..]) {
+                    true => NextMember::Start(Start { position: position + blank as u64, from: From::Plain }),
+                    false => NextMember::Other(position, Reason::Garbage),
                 });
             }
-            match self.open(at)? {
-                MemberStart::Empty(end) => at = end,
-                MemberStart::Record => return Ok(NextMember::Start(Start { at, from: From::Record })),
-                MemberStart::More => return Ok(NextMember::Start(Start { at, from: From::More })),
-                MemberStart::Other(reason) => return Ok(NextMember::Other(at, reason)),
+            match self.open(position)? {
+                MemberStart::Empty(end) => position = end,
+                MemberStart::Record => return Ok(NextMember::Start(Start { position, from: From::Record })),
+                MemberStart::More => return Ok(NextMember::Start(Start { position, from: From::More })),
+                MemberStart::Other(reason) => return Ok(NextMember::Other(position, reason)),
             }
         }
     }
 
-    /// Returns the start at `at`, where a record has been read before.
-    fn start_at(&mut self, at: u64) -> Result<Option<Start>> {
-        let from = match Codec::detect(&self.blocks.peek(at, 4)?) {
+    /// Returns the start at `position`, where a record has been read before.
+    fn start_at(&mut self, position: u64) -> Result<Option<Start>> {
+        let start = match Codec::detect(&self.blocks.peek(position, 4)?) {
             None => From::PlainSearch,
-            Some(_) => match self.open(at)? {
+            Some(_) => match self.open(position)? {
                 MemberStart::Record => From::Record,
                 MemberStart::More => From::MoreSilently,
                 MemberStart::Empty(_) | MemberStart::Other(_) => return Ok(None),
             },
         };
-        Ok(Some(Start { at, from }))
+        Ok(Some(Start { position, from: start }))
     }
 
-    /// Returns the first member in `from..until` that starts with a record, and opens it.
-    fn scan_records(&mut self, from: u64, until: u64) -> Result<Option<Start>> {
-        let found = self.find_record(from, until)?;
-        Ok(found.map(|at| Start { at, from: From::Record }))
+    /// Returns the first member in `start..end` that starts with a record, and opens it.
+    fn scan_records(&mut self, start: u64, end: u64) -> Result<Option<Start>> {
+        let record_start = self.find_record(start, end)?;
+        Ok(record_start.map(|at| Start { position: at, from: From::Record }))
     }
 
-    /// Returns the position of the first member in `from..until` that starts with a record, and
+    /// Returns the position of the first member in `start..end` that starts with a record, and
     /// opens it.
-    pub(super) fn find_record(&mut self, from: u64, until: u64) -> Result<Option<u64>> {
-        let mut at = from;
-        while let Some(found) = self.find_magic(at, until)? {
-            if self.open(found)? == MemberStart::Record {
-                return Ok(Some(found));
+    pub(super) fn find_record(&mut self, start: u64, end: u64) -> Result<Option<u64>> {
+        let mut position = start;
+        while let Some(record_start) = self.find_magic(position, end)? {
+            if self.open(record_start)? == MemberStart::Record {
+                return Ok(Some(record_start));
             }
-            at = found + 1;
+            position = record_start + 1;
         }
         Ok(None)
     }
 
-    /// Returns the first member from `from` on that starts with a record or can be decoded to its
+    /// Returns the first member from `start` on that starts with a record or can be decoded to its
     /// end, and opens it.
-    fn scan(&mut self, from: u64) -> Result<Option<Start>> {
-        let mut at = from;
-        while let Some(found) = self.find_magic(at, u64::MAX)? {
-            match self.open(found)? {
-                MemberStart::Record => return Ok(Some(Start { at: found, from: From::Record })),
+    fn scan(&mut self, start: u64) -> Result<Option<Start>> {
+        let mut position = start;
+        while let Some(record_start) = self.find_magic(position, u64::MAX)? {
+            match self.open(record_start)? {
+                MemberStart::Record => return Ok(Some(Start { position: record_start, from: From::Record })),
                 MemberStart::More if self.is_whole()? => {
-                    self.open(found)?;
-                    return Ok(Some(Start { at: found, from: From::MoreSilently }));
+                    self.open(record_start)?;
+                    return Ok(Some(Start { position: record_start, from: From::MoreSilently }));
                 }
-                _ => at = found + 1,
+                _ => position = record_start + 1,
             }
         }
         Ok(None)
@@ -458,45 +459,45 @@ impl<'f, 'l> Members<'f, 'l> {
     /// Returns the first start like [`Members::scan`], or a plain record after a blank line.
     /// Without the blank line, the bytes could be data of a member with a damaged start that only
     /// look like a record.
-    fn scan_among_garbage(&mut self, from: u64) -> Result<Option<Start>> {
-        let member = self.scan(from)?;
-        let until = member.map_or(self.blocks.len(), |start| start.at);
-        let mut at = from;
-        while at < until {
-            let bytes = self.blocks.peek(at, CHECK_BYTES + self.format.sniff_bytes())?;
+    fn scan_among_garbage(&mut self, begin: u64) -> Result<Option<Start>> {
+        let member = self.scan(begin)?;
+        let limit = member.map_or(self.blocks.len(), |start| start.position);
+        let mut position = begin;
+        while position < limit {
+            let bytes = self.blocks.peek(position, CHECK_BYTES + self.format.sniff_bytes())?;
             let ends = memchr::memchr_iter(b'\n', &bytes[..bytes.len().min(CHECK_BYTES)]);
             let starts = ends.filter(|&end| matches!(bytes.get(end.wrapping_sub(1)), Some(b'\r' | b'\n')));
             for start in starts.map(|end| end + 1) {
-                if at + (start as u64) < until && self.format.starts(&bytes[start..]) {
-                    return Ok(Some(Start { at: at + start as u64, from: From::Plain }));
+                if position + (start as u64) < limit && self.format.starts(&bytes[start..]) {
+                    return Ok(Some(Start { position: position + start as u64, from: From::Plain }));
                 }
             }
-            at += CHECK_BYTES as u64;
+            position += CHECK_BYTES as u64;
         }
         if let Some(start) = member {
-            self.open(start.at)?;
+            self.open(start.position)?;
         }
         Ok(member)
     }
 
-    fn find_magic(&mut self, from: u64, until: u64) -> Result<Option<u64>> {
-        self.blocks.find_any(&Codec::ALL.map(Codec::magic), from, until)
+    fn find_magic(&mut self, start: u64, end: u64) -> Result<Option<u64>> {
+        self.blocks.find_any(&Codec::ALL.map(Codec::magic), start, end)
     }
 
     /// True if the member that was opened last can be decoded to its end.
     fn is_whole(&mut self) -> Result<bool> {
-        while self.ended.is_none() {
+        while self.ending.is_none() {
             self.first.clear();
-            self.ended = self.decoder.more(&mut self.blocks, self.limits, CHECK_BYTES, &mut self.first)?;
+            self.ending = self.decoder.more(&mut self.blocks, self.limits, CHECK_BYTES, &mut self.first)?;
         }
-        Ok(self.ended == Some(Ending::Member))
+        Ok(self.ending == Some(Ending::Member))
     }
 
-    /// Classifies the place `at` and opens a member there. The same bytes are decoded in the same
-    /// steps whether a member is expected there or not, so that the content of a damaged member
-    /// does not depend on the way in which the reader has reached it.
-    pub(super) fn open(&mut self, at: u64) -> Result<MemberStart> {
-        let place = self.glance(at)?;
+    /// Classifies the place `position` and opens a member there. The same bytes are decoded in the
+    /// same steps whether a member is expected there or not, so that the content of a damaged
+    /// member does not depend on the way in which the reader has reached it.
+    pub(super) fn open(&mut self, position: u64) -> Result<MemberStart> {
+        let place = self.glance(position)?;
         let is_damaged = match place {
             MemberStart::Record | MemberStart::Empty(_) => return Ok(place),
             MemberStart::More => false,
@@ -507,14 +508,14 @@ impl<'f, 'l> Members<'f, 'l> {
             return Ok(place);
         }
         match self.judge()? {
-            MemberStart::Other(_) | MemberStart::Empty(_) => self.glance(at),
-            MemberStart::More if !is_damaged => self.glance(at),
+            MemberStart::Other(_) | MemberStart::Empty(_) => self.glance(position),
+            MemberStart::More if !is_damaged => self.glance(position),
             other => Ok(other),
         }
     }
 
-    fn glance(&mut self, at: u64) -> Result<MemberStart> {
-        match self.decoder.open(&mut self.blocks, at, self.limits)? {
+    fn glance(&mut self, position: u64) -> Result<MemberStart> {
+        match self.decoder.open(&mut self.blocks, position, self.limits)? {
             Ok(()) => self.judge(),
             Err(reason) => Ok(MemberStart::Other(reason)),
         }
@@ -523,9 +524,9 @@ impl<'f, 'l> Members<'f, 'l> {
     /// Classifies the member that was opened last, by its first decoded bytes.
     fn judge(&mut self) -> Result<MemberStart> {
         self.first.clear();
-        self.ended = self.decoder.more(&mut self.blocks, self.limits, GLANCE_BYTES, &mut self.first)?;
+        self.ending = self.decoder.more(&mut self.blocks, self.limits, GLANCE_BYTES, &mut self.first)?;
         let first = self.first.filled();
-        Ok(match self.ended {
+        Ok(match self.ending {
             _ if self.format.begins(first) => MemberStart::Record,
             Some(Ending::Member) if first.is_empty() => MemberStart::Empty(self.decoder.at()),
             Some(Ending::Cut) if self.format.may_begin(first) => MemberStart::Other(Reason::Truncated),
@@ -545,17 +546,17 @@ impl<'f, 'l> Members<'f, 'l> {
         self.first.filled()
     }
 
-    /// Returns the first decoded bytes from the member at `at` on, which has been opened: enough to
-    /// recognise a record, unless there are fewer.
-    pub(super) fn first_bytes_of_chain(&mut self, at: u64) -> Result<Vec<u8>> {
-        self.decoded = self.first.filled().len() as u64;
+    /// Returns the first decoded bytes from the member at `position` on, which has been opened:
+    /// enough to recognise a record, unless there are fewer.
+    pub(super) fn first_bytes_of_chain(&mut self, position: u64) -> Result<Vec<u8>> {
+        self.decoded_bytes = self.first.filled().len() as u64;
         self.pieces.clear();
-        self.pieces.push(ChainMember { at: 0, start: at, end: None });
+        self.pieces.push(ChainMember { position: 0, start: position, end: None });
         let mut buffer = Buffer::default();
         buffer.append(self.first.filled());
-        let look = self.format.sniff_bytes() as u64;
+        let length = self.format.sniff_bytes() as u64;
         let mut window = Window::new(Chain { members: self, first: 0 }, buffer, 0, None);
-        window.fill(look)?;
-        Ok(window.get(0, look).to_vec())
+        window.fill(length)?;
+        Ok(window.get(0, length).to_vec())
     }
 }

@@ -192,23 +192,23 @@ fn read_in_blocks(
     file: &dyn RandomAccess,
     range: Range<u64>,
     entry: EntryPoint,
-    out: &mut CountingSink,
+    sink: &mut CountingSink,
     block_bytes: usize,
 ) -> Result<RangeEnd> {
     let end = match probe(file)? {
         Some((format, compression)) => {
             let blocks = Blocks::new(file, block_bytes);
             let begins_plain = compression == RecordCompression::Plain;
-            Members::new(blocks, format, begins_plain, &out.input.limits)?.read(range.start, range.end, entry, out)?
+            Members::new(blocks, format, begins_plain, &sink.input.limits)?.read(range.start, range.end, entry, sink)?
         }
         None => {
             if range.start == 0 && !file.is_empty() {
-                out.refuse(0, Reason::Garbage, format!("{} bytes: {}", file.len(), looks_like(file)?), file.len())?;
+                sink.refuse(0, Reason::Garbage, format!("{} bytes: {}", file.len(), looks_like(file)?), file.len())?;
             }
-            RangeEnd { first_start: None, last_start: None, end: range.start, records: out.found }
+            RangeEnd { first_start: None, last_start: None, end: range.start, records: sink.n_results }
         }
     };
-    out.flush()?;
+    sink.flush()?;
     Ok(end)
 }
 
@@ -221,13 +221,13 @@ fn read_in_blocks(
 /// of another one (in ARC, at the end of any line). Even then the result depends only on the file
 /// and its ranges.
 pub fn settle(ends: &[RangeEnd]) -> Vec<u64> {
-    let mut true_from = 0;
+    let mut valid_from = 0;
     let mut offsets = Vec::with_capacity(ends.len());
     for range in ends {
-        offsets.push(true_from);
+        offsets.push(valid_from);
         // The end of a record that is not true has no meaning.
-        if range.last_start.is_some_and(|last| last >= true_from) {
-            true_from = true_from.max(range.end);
+        if range.last_start.is_some_and(|last| last >= valid_from) {
+            valid_from = valid_from.max(range.end);
         }
     }
     offsets
@@ -274,7 +274,7 @@ fn probe_for(file: &dyn RandomAccess, format: RecordFormat) -> Result<Option<Rec
         Codec::Gzip => Some(RecordCompression::Gzip),
         Codec::Zstd => Some(RecordCompression::Zstd),
     };
-    let (at, is_damaged) = match members.behind(0)? {
+    let (position, is_damaged) = match members.behind(0)? {
         NextMember::Start(start) if start.is_record() => return Ok(compression(&members)),
         NextMember::Start(start) if start.continues() => {
             let codec = compression(&members);
@@ -286,9 +286,9 @@ fn probe_for(file: &dyn RandomAccess, format: RecordFormat) -> Result<Option<Rec
             return Ok(None);
         }
         NextMember::Start(_) | NextMember::End => (0, false),
-        NextMember::Other(at, _) => (at, true),
+        NextMember::Other(position, _) => (position, true),
     };
-    if is_damaged && members.find_record(at, DAMAGED_START_BYTES)?.is_some() {
+    if is_damaged && members.find_record(position, DAMAGED_START_BYTES)?.is_some() {
         return Ok(compression(&members));
     }
     if is_html(&first) {
@@ -296,10 +296,10 @@ fn probe_for(file: &dyn RandomAccess, format: RecordFormat) -> Result<Option<Rec
     }
     let mut nothing = |_| Ok(());
     let input = InputSettings { limits, ..InputSettings::default() };
-    let mut out = CountingSink::new(&input, &mut nothing);
-    let window = Window::new(Plain { members: &mut members, at: 0 }, Buffer::default(), 0, None);
-    let found = RecordReader::new(window, &mut out, format).find(0, DAMAGED_START_BYTES, None)?;
-    Ok(found.map(|_| RecordCompression::Plain))
+    let mut sink = CountingSink::new(&input, &mut nothing);
+    let window = Window::new(Plain { members: &mut members, position: 0 }, Buffer::default(), 0, None);
+    let first_record = RecordReader::new(window, &mut sink, format).find(0, DAMAGED_START_BYTES, None)?;
+    Ok(first_record.map(|_| RecordCompression::Plain))
 }
 
 /// True if a line, given without its end, is the head of an ARC record.

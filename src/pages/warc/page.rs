@@ -9,15 +9,15 @@ use crate::record::{PageForm, RawPage, Reason, RecordIds, Refusal};
 use crate::url::scheme_beyond_web;
 use webtwin_job::{InputSettings, RecordLimits};
 
-/// Makes a page of a record. The caller sets its place in the file. `repaired` is the damage found
-/// so far.
+/// Makes a page of a record. The caller sets its place in the file. `repair_reason` is the damage
+/// found so far.
 ///
 /// # Errors
 /// Returns the reason why the record is refused.
 pub(super) fn page(
     head: &RecordHead,
     payload: &[u8],
-    repaired: Option<Reason>,
+    repair_reason: Option<Reason>,
     input: &InputSettings,
 ) -> Result<RawPage, Refusal> {
     no_page(head).map_or(Ok(()), |refusal| Err(revisits::refusal(head, payload, input).unwrap_or(refusal)))?;
@@ -27,11 +27,11 @@ pub(super) fn page(
     let mut page = if is_http(head) && !is_bare(head, payload) {
         from_http(head, payload, input)?
     } else {
-        let (body, broken) = unwrapped(&head.media, Cow::Borrowed(payload), &input.limits)?;
+        let (body, packing_damage) = unwrapped(&head.media, Cow::Borrowed(payload), &input.limits)?;
         let form = form(&head.media, &head.identified, &body, input)?;
-        raw(200, head.media.clone(), head.charset.clone(), body, form, broken)
+        raw_page(200, head.media.clone(), head.charset.clone(), body, form, packing_damage)
     };
-    page.repaired = repaired.or(page.repaired);
+    page.repaired = repair_reason.or(page.repaired);
     page.url.clone_from(&head.uri);
     match fetch_time::parse(&head.date) {
         Some(seconds) => page.fetch_time = seconds,
@@ -47,15 +47,21 @@ pub(super) fn page(
     Ok(page)
 }
 
-/// True if the digests of a record do not match its content. `decoded` is the body of its page.
-pub(super) fn is_other(head: &RecordHead, block: &[u8], decoded: &[u8], limits: &RecordLimits) -> bool {
-    digests::mismatch((&head.block_digest, block), &head.payload_digest, payload_forms(head, block, decoded, limits))
+/// True if the digests of a record do not match its content. `decoded_block` is the body of its
+/// page.
+pub(super) fn is_other(head: &RecordHead, block: &[u8], decoded_block: &[u8], limits: &RecordLimits) -> bool {
+    digests::mismatch(
+        (&head.block_digest, block),
+        &head.payload_digest,
+        payload_forms(head, block, decoded_block, limits),
+    )
 }
 
 /// Returns the hashes of the payload digest, for each form of the payload over which a crawler may
 /// have computed it.
-pub(super) fn payload_names(head: &RecordHead, block: &[u8], decoded: &[u8], limits: &RecordLimits) -> Vec<u64> {
-    let mut names: Vec<u64> = payload_forms(head, block, decoded, limits).map(|form| digests::name_of(&form)).collect();
+pub(super) fn payload_names(head: &RecordHead, block: &[u8], decoded_block: &[u8], limits: &RecordLimits) -> Vec<u64> {
+    let mut names: Vec<u64> =
+        payload_forms(head, block, decoded_block, limits).map(|form| digests::name_of(&form)).collect();
     names.dedup();
     names
 }
@@ -64,7 +70,7 @@ pub(super) fn payload_names(head: &RecordHead, block: &[u8], decoded: &[u8], lim
 fn payload_forms<'b>(
     head: &RecordHead,
     block: &'b [u8],
-    decoded: &'b [u8],
+    decoded_block: &'b [u8],
     limits: &'b RecordLimits,
 ) -> impl Iterator<Item = Cow<'b, [u8]>> {
     let response = is_http(head).then(|| http::parse(block, limits).ok()).flatten();
@@ -75,7 +81,7 @@ fn payload_forms<'b>(
     };
     std::iter::once(Cow::Borrowed(received))
         .chain(std::iter::once_with(unchunked).flatten())
-        .chain(std::iter::once(Cow::Borrowed(decoded)))
+        .chain(std::iter::once(Cow::Borrowed(decoded_block)))
 }
 
 /// Returns the refusal of a record that cannot be a page, by its head alone.
@@ -83,14 +89,14 @@ pub(super) fn no_page(head: &RecordHead) -> Option<Refusal> {
     if let Some(version) = &head.bad_version {
         return Some((Reason::BadVersion, version.clone()));
     }
-    let other = |what: &str| (Reason::NotAPageRecord, what.chars().take(80).collect());
+    let not_a_page = |what: &str| (Reason::NotAPageRecord, what.chars().take(80).collect());
     match head.kind.as_str() {
-        "response" if !is_http(head) => Some(other(&format!("response {}", head.media))),
-        "resource" | "conversion" if head.media == "text/dns" => Some(other(&format!("{} text/dns", head.kind))),
+        "response" if !is_http(head) => Some(not_a_page(&format!("response {}", head.media))),
+        "resource" | "conversion" if head.media == "text/dns" => Some(not_a_page(&format!("{} text/dns", head.kind))),
         // Data of a crawler about its crawl (`metadata://gnu.org/...`, `urn:pageinfo:...`), or
         // content from servers other than web servers.
         "response" | "resource" | "conversion" | "revisit" if scheme_beyond_web(&head.uri).is_some() => {
-            Some(other(&format!("{} {}", head.kind, head.uri)))
+            Some(not_a_page(&format!("{} {}", head.kind, head.uri)))
         }
         "response" | "resource" | "conversion" if head.segment.is_some() => {
             Some((Reason::Segmented, "the first of several segments".to_owned()))
@@ -98,7 +104,7 @@ pub(super) fn no_page(head: &RecordHead) -> Option<Refusal> {
         "response" | "resource" | "conversion" => None,
         "revisit" => Some((Reason::Revisit, head.refers_to_uri.chars().take(200).collect())),
         "" => Some((Reason::BadHeader, "no WARC-Type".to_owned())),
-        kind => Some(other(kind)),
+        kind => Some(not_a_page(kind)),
     }
 }
 
@@ -124,14 +130,14 @@ fn from_http(head: &RecordHead, payload: &[u8], input: &InputSettings) -> Result
         return Err((Reason::StatusNot2xx, response.status.to_string()));
     }
     no_text(&response.media, input).map_or(Ok(()), Err)?;
-    let decoded = decode(&response, limits);
+    let decoded_body = decode(&response, limits);
     // A body that its head does not declare as a page is no loss, so it is not reported as damaged.
-    let decoded = decoded.map_err(|refusal| no_text_declared(&response.media).unwrap_or(refusal));
-    let (body, repaired) = decoded?;
-    let (body, broken) = unwrapped(&response.media, body, limits)?;
-    let repaired = repaired.or(broken);
+    let decoded_body = decoded_body.map_err(|refusal| no_text_declared(&response.media).unwrap_or(refusal));
+    let (body, repair_reason) = decoded_body?;
+    let (body, packing_damage) = unwrapped(&response.media, body, limits)?;
+    let repair_reason = repair_reason.or(packing_damage);
     let form = form(&response.media, &head.identified, &body, input)?;
-    let page = raw(response.status, response.media, response.charset, body, form, repaired);
+    let page = raw_page(response.status, response.media, response.charset, body, form, repair_reason);
     Ok(RawPage { canonical: response.canonical, editions: response.editions, ..page })
 }
 
@@ -172,15 +178,15 @@ fn decode<'b>(
     Ok((body, broken_chunks.or(broken_encoding)))
 }
 
-fn raw(
+fn raw_page(
     status: u16,
     mime: String,
     charset: Option<String>,
     body: Cow<[u8]>,
     form: PageForm,
-    repaired: Option<Reason>,
+    repair_reason: Option<Reason>,
 ) -> RawPage {
-    RawPage { status, mime, charset, repaired, ..RawPage::new("", body.into_owned(), form) }
+    RawPage { status, mime, charset, repaired: repair_reason, ..RawPage::new("", body.into_owned(), form) }
 }
 
 #[cfg(test)]
@@ -188,9 +194,9 @@ mod tests {
     use super::*;
     use crate::warc::record_head::parse;
 
-    fn made(fields: &str, payload: &str, repaired: Option<Reason>) -> Result<RawPage, Reason> {
+    fn page_of_fields(fields: &str, payload: &str, repair_reason: Option<Reason>) -> Result<RawPage, Reason> {
         let head = parse(format!("WARC/1.0\r\nContent-Length: 1\r\n{fields}\r\n").as_bytes());
-        page(&head, payload.as_bytes(), repaired, &InputSettings::default()).map_err(|refusal| refusal.0)
+        page(&head, payload.as_bytes(), repair_reason, &InputSettings::default()).map_err(|refusal| refusal.0)
     }
 
     const RESPONSE: &str = "WARC-Type: response\r\nWARC-Target-URI: http://a/\r\nContent-Type: application/http\r\n";
@@ -203,7 +209,7 @@ mod tests {
             encoder.finish().unwrap()
         };
         let head = parse(format!("WARC/1.0\r\nContent-Length: 1\r\n{RESPONSE}\r\n").as_bytes());
-        let of = |fields: &str, body: &[u8]| {
+        let form_of = |fields: &str, body: &[u8]| {
             let http = [format!("HTTP/1.1 200 OK\r\n{fields}\r\n").as_bytes(), body].concat();
             page(&head, &http, None, &InputSettings::default())
                 .map(|page| (page.form, page.body))
@@ -214,30 +220,31 @@ mod tests {
         for encoding in ["", "Content-Encoding: gzip\r\n", "Content-Encoding: x-gzip\r\n"] {
             let typed = |media: &str| format!("Content-Type: {media}\r\n{encoding}");
             assert_eq!(
-                of(&typed("application/postscript"), &gzip(ps)),
+                form_of(&typed("application/postscript"), &gzip(ps)),
                 document(PageForm::PostScript, ps),
                 "{encoding}"
             );
-            assert_eq!(of(&typed("application/pdf"), &gzip(pdf)), document(PageForm::Pdf, pdf), "{encoding}");
+            assert_eq!(form_of(&typed("application/pdf"), &gzip(pdf)), document(PageForm::Pdf, pdf), "{encoding}");
             for media in ["application/x-gzip", "application/gzip", "application/octet-stream"] {
-                assert_eq!(of(&typed(media), &gzip(ps)), document(PageForm::PostScript, ps), "{media} {encoding}");
-                assert_eq!(of(&typed(media), &gzip("a program")), Err(Reason::NotText), "{media} {encoding}");
+                assert_eq!(form_of(&typed(media), &gzip(ps)), document(PageForm::PostScript, ps), "{media} {encoding}");
+                assert_eq!(form_of(&typed(media), &gzip("a program")), Err(Reason::NotText), "{media} {encoding}");
             }
         }
         // The server compresses a file that is already compressed.
-        let twice = {
+        let twice_packed = {
             let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
             std::io::Write::write_all(&mut encoder, &gzip(ps)).unwrap();
             encoder.finish().unwrap()
         };
         let fields = "Content-Type: application/postscript\r\nContent-Encoding: gzip\r\n";
-        assert_eq!(of(fields, &twice), document(PageForm::PostScript, ps));
+        assert_eq!(form_of(fields, &twice_packed), document(PageForm::PostScript, ps));
         // The decoded part of a truncated file is kept, as with any other encoding.
-        let torn = &gzip(&ps.repeat(50))[..40];
+        let truncated = &gzip(&ps.repeat(50))[..40];
         assert!(
-            of("Content-Type: application/postscript\r\n", torn).is_ok_and(|(form, _)| form == PageForm::PostScript)
+            form_of("Content-Type: application/postscript\r\n", truncated)
+                .is_ok_and(|(form, _)| form == PageForm::PostScript)
         );
-        assert_eq!(of("Content-Type: text/html\r\n", &gzip(ps)), Err(Reason::NotText));
+        assert_eq!(form_of("Content-Type: text/html\r\n", &gzip(ps)), Err(Reason::NotText));
         let resource = "WARC-Type: resource\r\nWARC-Target-URI: http://a/p.ps.gz\r\nContent-Type: application/x-gzip";
         let resource = parse(format!("WARC/1.0\r\nContent-Length: 1\r\n{resource}\r\n\r\n").as_bytes());
         assert_eq!(page(&resource, &gzip(ps), None, &InputSettings::default()).unwrap().body, ps.as_bytes());
@@ -245,11 +252,14 @@ mod tests {
 
     #[test]
     fn resources_and_conversions_are_their_payload() {
-        let wet =
-            made("WARC-Type: conversion\r\nWARC-Target-URI: http://a/\r\nContent-Type: text/plain\r\n", "text", None)
-                .unwrap();
+        let wet = page_of_fields(
+            "WARC-Type: conversion\r\nWARC-Target-URI: http://a/\r\nContent-Type: text/plain\r\n",
+            "text",
+            None,
+        )
+        .unwrap();
         assert_eq!((wet.form, wet.body.as_slice(), wet.status), (PageForm::Text, b"text".as_slice(), 200));
-        let page = made(
+        let page = page_of_fields(
             "WARC-Type: resource\r\nWARC-Target-URI: http://a/\r\nContent-Type: text/html; charset=x\r\n",
             "<p>",
             None,
@@ -260,30 +270,33 @@ mod tests {
 
     #[test]
     fn identified_type_replaces_a_missing_server_type() {
-        let of = |identified: &str, declared: &str| {
+        let form_of_types = |identified: &str, form_of: &str| {
             let fields = format!("{RESPONSE}WARC-Identified-Payload-Type: {identified}\r\n");
-            made(&fields, &format!("HTTP/1.1 200 OK\r\n{declared}\r\nx"), None).map(|page| page.form)
+            page_of_fields(&fields, &format!("HTTP/1.1 200 OK\r\n{form_of}\r\nx"), None).map(|page| page.form)
         };
-        assert_eq!(of("text/html", ""), Ok(PageForm::Html));
-        assert_eq!(of("image/png", "Content-Type: text/html\r\n"), Err(Reason::NotText));
+        assert_eq!(form_of_types("text/html", ""), Ok(PageForm::Html));
+        assert_eq!(form_of_types("image/png", "Content-Type: text/html\r\n"), Err(Reason::NotText));
         let resource =
             "WARC-Type: resource\r\nWARC-Target-URI: http://a/\r\nContent-Type: application/octet-stream\r\n";
         let identified = format!("{resource}WARC-Identified-Payload-Type: text/html\r\n");
-        assert_eq!(made(&identified, "<p>", None).map(|page| page.form), Ok(PageForm::Html));
-        assert_eq!(made(resource, "<p>", None), Err(Reason::NotText));
+        assert_eq!(page_of_fields(&identified, "<p>", None).map(|page| page.form), Ok(PageForm::Html));
+        assert_eq!(page_of_fields(resource, "<p>", None), Err(Reason::NotText));
     }
 
     #[test]
     fn a_response_without_an_http_head_is_a_page_if_its_type_is_that_of_one() {
-        let of = |media: &str, payload: &str| {
+        let page_of = |media: &str, payload: &str| {
             let fields = format!("WARC-Type: response\r\nWARC-Target-URI: http://a/\r\nContent-Type: {media}\r\n");
-            made(&fields, payload, None).map(|page| (page.form, page.body))
+            page_of_fields(&fields, payload, None).map(|page| (page.form, page.body))
         };
-        assert_eq!(of("text/html; charset=utf-8", "\n<p>x"), Ok((PageForm::Html, b"\n<p>x".to_vec())));
-        assert_eq!(of("text/html", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nx").unwrap().0, PageForm::Text);
-        assert_eq!(of("application/http", "<p>x"), Err(Reason::BadHttpStatus));
-        assert_eq!(of("", "<p>x"), Err(Reason::BadHttpStatus));
-        assert_eq!(of("image/png", "x"), Err(Reason::BadHttpStatus));
+        assert_eq!(page_of("text/html; charset=utf-8", "\n<p>x"), Ok((PageForm::Html, b"\n<p>x".to_vec())));
+        assert_eq!(
+            page_of("text/html", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nx").unwrap().0,
+            PageForm::Text
+        );
+        assert_eq!(page_of("application/http", "<p>x"), Err(Reason::BadHttpStatus));
+        assert_eq!(page_of("", "<p>x"), Err(Reason::BadHttpStatus));
+        assert_eq!(page_of("image/png", "x"), Err(Reason::BadHttpStatus));
     }
 
     #[test]
@@ -293,29 +306,36 @@ mod tests {
             format!("sha1:{}", Sha1::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>())
         };
         let http = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n<p>\r\n0\r\n\r\n";
-        let other = |block: &str, payload: &str| {
+        let is_other_page = |block: &str, payload: &str| {
             let head =
                 format!("WARC/1.0\r\n{RESPONSE}WARC-Block-Digest: {block}\r\nWARC-Payload-Digest: {payload}\r\n\r\n");
             is_other(&parse(head.as_bytes()), http.as_bytes(), b"decoded", &RecordLimits::default())
         };
-        let wrong = sha1("another");
-        assert!(!other(&sha1(http), &wrong));
+        let wrong_digest = sha1("another");
+        assert!(!is_other_page(&sha1(http), &wrong_digest));
         for form in ["3\r\n<p>\r\n0\r\n\r\n", "<p>", "decoded"] {
-            assert!(!other(&wrong, &sha1(form)), "{form}");
-            assert!(!other("", &sha1(form)), "{form}");
+            assert!(!is_other_page(&wrong_digest, &sha1(form)), "{form}");
+            assert!(!is_other_page("", &sha1(form)), "{form}");
         }
-        assert!(other(&wrong, &wrong) && other("", &wrong) && other(&wrong, ""));
-        assert!(!other("", "") && !other("xyz:1", ""));
+        assert!(
+            is_other_page(&wrong_digest, &wrong_digest)
+                && is_other_page("", &wrong_digest)
+                && is_other_page(&wrong_digest, "")
+        );
+        assert!(!is_other_page("", "") && !is_other_page("xyz:1", ""));
         let empty = "md5:d41d8cd98f00b204e9800998ecf8427e";
-        assert!(other(empty, empty));
+        assert!(is_other_page(empty, empty));
     }
 
     #[test]
     fn damage_nearest_to_the_file_is_reported() {
         let fields = format!("{RESPONSE}WARC-Date: yesterday\r\nodd\r\n");
         let http = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n<p>";
-        assert_eq!(made(&fields, http, Some(Reason::GzipCrc)).unwrap().repaired, Some(Reason::GzipCrc));
-        assert_eq!(made(&fields, http, None).unwrap().repaired, Some(Reason::EncodingLie));
-        assert_eq!(made(&fields, &http.replace("gzip", "identity"), None).unwrap().repaired, Some(Reason::BadDate));
+        assert_eq!(page_of_fields(&fields, http, Some(Reason::GzipCrc)).unwrap().repaired, Some(Reason::GzipCrc));
+        assert_eq!(page_of_fields(&fields, http, None).unwrap().repaired, Some(Reason::EncodingLie));
+        assert_eq!(
+            page_of_fields(&fields, &http.replace("gzip", "identity"), None).unwrap().repaired,
+            Some(Reason::BadDate)
+        );
     }
 }

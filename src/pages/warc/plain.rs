@@ -11,19 +11,19 @@ use webtwin_base::error::Result;
 /// Bytes of the file from a position on. Positions of the source are positions in the file.
 pub(super) struct Plain<'m, 'f, 'l> {
     pub members: &'m mut Members<'f, 'l>,
-    pub at: u64,
+    pub position: u64,
 }
 
 impl ByteSource for Plain<'_, '_, '_> {
-    fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>> {
-        let bytes = self.members.blocks.from(self.at)?;
-        to.append(bytes);
-        self.at += bytes.len() as u64;
+    fn more(&mut self, output: &mut Buffer) -> Result<Option<Ending>> {
+        let bytes = self.members.blocks.from(self.position)?;
+        output.append(bytes);
+        self.position += bytes.len() as u64;
         Ok(bytes.is_empty().then_some(Ending::File))
     }
 
     fn jump(&mut self, position: u64) -> bool {
-        self.at = position;
+        self.position = position;
         true
     }
 
@@ -47,7 +47,7 @@ impl ByteSource for Plain<'_, '_, '_> {
             && matches!(self.members.open(position)?, MemberStart::Record | MemberStart::More))
     }
 
-    fn find_member(&mut self, from: u64, until: u64) -> Result<Option<u64>> {
-        self.members.find_record(from, until)
+    fn find_member(&mut self, start: u64, end: u64) -> Result<Option<u64>> {
+        self.members.find_record(start, end)
     }
 }

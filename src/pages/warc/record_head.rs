@@ -47,16 +47,16 @@ pub(super) fn starts(bytes: &[u8]) -> bool {
     }
     let mut rest = next_line(bytes).1;
     loop {
-        let (line, behind) = next_line(rest);
+        let (line, rest_after) = next_line(rest);
         if line.is_empty() {
             return false;
         }
-        let named =
+        let has_name =
             |name: &str| line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()));
-        if (named("WARC-") || named("Content-")) && line.contains(&b':') {
+        if (has_name("WARC-") || has_name("Content-")) && line.contains(&b':') {
             return true;
         }
-        rest = behind;
+        rest = rest_after;
     }
 }
 
@@ -71,11 +71,11 @@ fn is_known_version(bytes: &[u8]) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HeadEnd {
     /// The head has this number of bytes, including the blank line.
-    At(usize),
+    Complete(usize),
     /// Another record starts at this byte, before any blank line.
-    Another(usize),
+    NextRecord(usize),
     /// The end is not within these bytes.
-    Unseen,
+    Incomplete,
 }
 
 /// Searches for the end of the head at the start of `bytes`.
@@ -87,18 +87,18 @@ pub(super) fn head_end(bytes: &[u8]) -> HeadEnd {
     let mut line = 0;
     for end in memchr_iter(b'\n', bytes) {
         if line > 0 && is_blank(&bytes[line..end]) {
-            return HeadEnd::At(end + 1);
+            return HeadEnd::Complete(end + 1);
         }
-        let mut from = line.max(MAGIC.len()).min(end);
-        while let Some(found) = find_magic(&bytes[from..end]) {
-            if starts(&bytes[from + found..]) {
-                return HeadEnd::Another(from + found);
+        let mut start = line.max(MAGIC.len()).min(end);
+        while let Some(match_start) = find_magic(&bytes[start..end]) {
+            if starts(&bytes[start + match_start..]) {
+                return HeadEnd::NextRecord(start + match_start);
             }
-            from += found + MAGIC.len();
+            start += match_start + MAGIC.len();
         }
         line = end + 1;
     }
-    HeadEnd::Unseen
+    HeadEnd::Incomplete
 }
 
 /// Fields of the head of a record.
@@ -188,46 +188,48 @@ pub(super) fn parse(bytes: &[u8]) -> RecordHead {
             head.odd_line = true;
             continue;
         };
-        let is = |wanted: &str| name.eq_ignore_ascii_case(wanted.as_bytes());
-        if is("WARC-Type") {
+        let is_named = |wanted: &str| name.eq_ignore_ascii_case(wanted.as_bytes());
+        if is_named("WARC-Type") {
             head.kind = text(&value).to_ascii_lowercase();
-        } else if is("WARC-Target-URI") {
+        } else if is_named("WARC-Target-URI") {
             head.uri = text(&value);
-        } else if is("WARC-Date") {
+        } else if is_named("WARC-Date") {
             head.date = text(&value);
-        } else if is("WARC-Record-ID") {
+        } else if is_named("WARC-Record-ID") {
             head.id = without_brackets(&value);
-        } else if is("WARC-Block-Digest") {
+        } else if is_named("WARC-Block-Digest") {
             head.block_digest = text(&value);
-        } else if is("WARC-Payload-Digest") {
+        } else if is_named("WARC-Payload-Digest") {
             head.payload_digest = text(&value);
-        } else if is("WARC-IP-Address") {
+        } else if is_named("WARC-IP-Address") {
             head.address = address::name(&value);
-        } else if is("WARC-Profile") {
+        } else if is_named("WARC-Profile") {
             head.profile = without_brackets(&value);
-        } else if is("WARC-Segment-Number") {
+        } else if is_named("WARC-Segment-Number") {
             // 0 is not a valid segment number, so it marks a value that cannot be parsed.
             head.segment = Some(text(&value).parse().unwrap_or(0));
-        } else if is("WARC-Segment-Origin-ID") {
+        } else if is_named("WARC-Segment-Origin-ID") {
             head.segment_origin = without_brackets(&value);
-        } else if is("WARC-Segment-Total-Length") {
+        } else if is_named("WARC-Segment-Total-Length") {
             head.segment_total = number(&value).unwrap_or(0);
-        } else if is("WARC-Refers-To") {
+        } else if is_named("WARC-Refers-To") {
             head.refers_to = without_brackets(&value);
-        } else if is("WARC-Refers-To-Target-URI") {
+        } else if is_named("WARC-Refers-To-Target-URI") {
             head.refers_to_uri = text(&value);
-        } else if is("WARC-Refers-To-Date") {
+        } else if is_named("WARC-Refers-To-Date") {
             head.refers_to_date = text(&value);
-        } else if is("Content-Type") {
+        } else if is_named("Content-Type") {
             (head.media, head.charset) = media_type(&text(&value));
-        } else if is("WARC-Identified-Payload-Type") {
+        } else if is_named("WARC-Identified-Payload-Type") {
             head.identified = media_type(&text(&value)).0;
-        } else if is("Content-Length") {
+        } else if is_named("Content-Length") {
             match &length {
                 None => head.length = number(&value),
                 // An equal repetition is harmless, but of two different lengths neither can be
                 // trusted.
-                Some(before) if *before != value => head.length = Err("two different Content-Lengths".to_owned()),
+                Some(previous_value) if *previous_value != value => {
+                    head.length = Err("two different Content-Lengths".to_owned())
+                }
                 Some(_) => (),
             }
             length.get_or_insert(value);
@@ -243,11 +245,11 @@ fn without_brackets(value: &[u8]) -> String {
 }
 
 fn number(value: &[u8]) -> Result<u64, String> {
-    let shown = || text(&value[..value.len().min(40)]);
+    let label = || text(&value[..value.len().min(40)]);
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
-        return Err(format!("Content-Length {:?} is not a number", shown()));
+        return Err(format!("Content-Length {:?} is not a number", label()));
     }
-    text(value).parse().map_err(|_| format!("Content-Length {} is too large", shown()))
+    text(value).parse().map_err(|_| format!("Content-Length {} is too large", label()))
 }
 
 #[cfg(test)]
@@ -270,13 +272,13 @@ mod tests {
 
     #[test]
     fn a_head_ends_at_its_blank_line_or_where_another_record_starts() {
-        assert_eq!(head_end(b"WARC/1.0\r\nA: b\r\n\r\nbody"), HeadEnd::At(18));
-        assert_eq!(head_end(b"WARC/1.0\nA: b\n\nbody"), HeadEnd::At(15));
-        assert_eq!(head_end(b"WARC/1.0\r\r\nA: b\r\r\n\r\r\nbody"), HeadEnd::At(21));
-        assert_eq!(head_end(b"WARC/1.0\nA: b\n"), HeadEnd::Unseen);
-        assert_eq!(head_end(b"WARC/1.0\nA: xWARC/1.0\nWARC-Type: x\n\n"), HeadEnd::Another(13));
-        assert_eq!(head_end(b"WARC/1.0\nA: xwarc/1.0\nWARC-Type: x\n\n"), HeadEnd::Another(13));
-        assert_eq!(head_end(b"WARC/1.0\nA: see WARC/1.0 there\n\n"), HeadEnd::At(32));
+        assert_eq!(head_end(b"WARC/1.0\r\nA: b\r\n\r\nbody"), HeadEnd::Complete(18));
+        assert_eq!(head_end(b"WARC/1.0\nA: b\n\nbody"), HeadEnd::Complete(15));
+        assert_eq!(head_end(b"WARC/1.0\r\r\nA: b\r\r\n\r\r\nbody"), HeadEnd::Complete(21));
+        assert_eq!(head_end(b"WARC/1.0\nA: b\n"), HeadEnd::Incomplete);
+        assert_eq!(head_end(b"WARC/1.0\nA: xWARC/1.0\nWARC-Type: x\n\n"), HeadEnd::NextRecord(13));
+        assert_eq!(head_end(b"WARC/1.0\nA: xwarc/1.0\nWARC-Type: x\n\n"), HeadEnd::NextRecord(13));
+        assert_eq!(head_end(b"WARC/1.0\nA: see WARC/1.0 there\n\n"), HeadEnd::Complete(32));
     }
 
     #[test]

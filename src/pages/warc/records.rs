@@ -35,21 +35,21 @@ const NEGLIGIBLE_BYTES: u64 = 64;
 pub(super) struct CountingSink<'r, 's> {
     pub input: &'r InputSettings,
     sink: &'r mut RecordSink<'s>,
-    pub found: u64,
+    pub n_results: u64,
     /// Last result, if it is a refusal. The number of bytes that are lost with it may become known
     /// later.
-    held: Option<RefusedRecord>,
+    pending_refusal: Option<RefusedRecord>,
 }
 
 impl<'r, 's> CountingSink<'r, 's> {
     pub(super) fn new(input: &'r InputSettings, sink: &'r mut RecordSink<'s>) -> Self {
-        CountingSink { input, sink, found: 0, held: None }
+        CountingSink { input, sink, n_results: 0, pending_refusal: None }
     }
 
     /// Passes a page to the sink.
     pub(super) fn page(&mut self, page: RawPage) -> Result<()> {
         self.flush()?;
-        self.found += 1;
+        self.n_results += 1;
         (self.sink)(ReadResult::Page(page))
     }
 
@@ -61,28 +61,28 @@ impl<'r, 's> CountingSink<'r, 's> {
     /// Holds a refusal. Passes the previous one to the sink.
     pub(super) fn forward(&mut self, refused: RefusedRecord) -> Result<()> {
         self.flush()?;
-        self.found += 1;
-        self.held = Some(refused);
+        self.n_results += 1;
+        self.pending_refusal = Some(refused);
         Ok(())
     }
 
     /// Passes the held refusal, if any, to the sink.
     pub(super) fn flush(&mut self) -> Result<()> {
-        self.held.take().map_or(Ok(()), |refused| (self.sink)(ReadResult::Refused(refused)))
+        self.pending_refusal.take().map_or(Ok(()), |refused| (self.sink)(ReadResult::Refused(refused)))
     }
 
     /// Adds lost bytes to the last refusal.
     pub(super) fn lose_more(&mut self, bytes: u64) {
-        if let Some(held) = self.held.as_mut().filter(|held| held.reason.is_bad()) {
-            held.bytes += bytes;
+        if let Some(refusal) = self.pending_refusal.as_mut().filter(|held| held.reason.is_bad()) {
+            refusal.bytes += bytes;
         }
     }
 
     /// Counts the rest of a stream, which cannot be decoded from `offset` on. The bytes are added
     /// to the last refusal if its record is damaged.
     pub(super) fn lose_rest(&mut self, offset: u64, reason: Reason, bytes: u64) -> Result<()> {
-        match self.held.as_mut().filter(|held| held.reason.is_bad()) {
-            Some(held) => held.bytes += bytes,
+        match self.pending_refusal.as_mut().filter(|held| held.reason.is_bad()) {
+            Some(refusal) => refusal.bytes += bytes,
             None => {
                 self.refuse(offset, reason, format!("the rest of the file, {bytes} bytes, cannot be decoded"), bytes)?
             }
@@ -92,17 +92,17 @@ impl<'r, 's> CountingSink<'r, 's> {
 
     /// Returns true if the last record is refused, and sets the number of bytes of that refusal.
     pub(super) fn refused_last(&mut self, bytes: u64) -> bool {
-        self.held.as_mut().map(|held| held.bytes = bytes).is_some()
+        self.pending_refusal.as_mut().map(|held| held.bytes = bytes).is_some()
     }
 
     /// Counts the bytes that are lost by damage at `offset`. If the last record is damaged, its
-    /// refusal gets `with_last` bytes. Otherwise a new refusal gets `behind` bytes, unless they are
-    /// negligible.
-    pub(super) fn lose(&mut self, offset: u64, reason: Reason, with_last: u64, behind: u64) -> Result<()> {
-        if let Some(held) = self.held.as_mut().filter(|held| held.reason.is_bad()) {
-            held.bytes = with_last;
-        } else if behind > NEGLIGIBLE_BYTES {
-            self.refuse(offset, reason, format!("{behind} bytes after the damage are lost"), behind)?;
+    /// refusal gets `with_last` bytes. Otherwise a new refusal gets `bytes_after` bytes, unless
+    /// they are negligible.
+    pub(super) fn lose(&mut self, offset: u64, reason: Reason, with_last: u64, bytes_after: u64) -> Result<()> {
+        if let Some(refusal) = self.pending_refusal.as_mut().filter(|held| held.reason.is_bad()) {
+            refusal.bytes = with_last;
+        } else if bytes_after > NEGLIGIBLE_BYTES {
+            self.refuse(offset, reason, format!("{bytes_after} bytes after the damage are lost"), bytes_after)?;
         }
         Ok(())
     }
@@ -123,16 +123,16 @@ enum Next {
 }
 
 impl Next {
-    fn at(self) -> u64 {
-        let (Next::Record(at) | Next::End(at) | Next::Gap(at) | Next::Lost(at)) = self;
-        at
+    fn position(self) -> u64 {
+        let (Next::Record(position) | Next::End(position) | Next::Gap(position) | Next::Lost(position)) = self;
+        position
     }
 }
 
 /// Reader of the records of one source.
 pub(super) struct RecordReader<'o, 'r, 's, S> {
     pub window: Window<S>,
-    pub out: &'o mut CountingSink<'r, 's>,
+    pub sink: &'o mut CountingSink<'r, 's>,
     /// Start of the first record that was read.
     pub first: Option<u64>,
     /// Start of the last record that was read.
@@ -146,8 +146,8 @@ pub(super) struct RecordReader<'o, 'r, 's, S> {
 }
 
 impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
-    pub(super) fn new(window: Window<S>, out: &'o mut CountingSink<'r, 's>, format: RecordFormat) -> Self {
-        RecordReader { window, out, first: None, last: None, end: 0, place: None, far_claims: 0, format }
+    pub(super) fn new(window: Window<S>, sink: &'o mut CountingSink<'r, 's>, format: RecordFormat) -> Self {
+        RecordReader { window, sink, first: None, last: None, end: 0, place: None, far_claims: 0, format }
     }
 
     /// Returns the number of bytes after a record from which [`landing`] decides.
@@ -155,13 +155,13 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
         TRAILER_BYTES + self.format.sniff_bytes()
     }
 
-    /// Reads records, beginning with the one at `next`, while their offsets are below `until`.
+    /// Reads records, beginning with the one at `next`, while their offsets are below `end`.
     /// Bytes between and after them are reported, too. Returns the first record at or after
-    /// `until`.
-    pub(super) fn run(&mut self, mut next: Option<u64>, until: u64) -> Result<Option<u64>> {
+    /// `end`.
+    pub(super) fn run(&mut self, mut next: Option<u64>, end: u64) -> Result<Option<u64>> {
         while let Some(start) = next {
             let offset = self.window.source.offset(start);
-            if offset >= until {
+            if offset >= end {
                 break;
             }
             self.first.get_or_insert(offset);
@@ -172,31 +172,32 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
         Ok(next)
     }
 
-    /// Returns the first position in `from..until` where a record starts. Keeps the bytes from
+    /// Returns the first position in `start..end` where a record starts. Keeps the bytes from
     /// `keep` on in the window while they are within the record limit. Without `keep`, drops all
     /// bytes that it passes.
-    pub(super) fn find(&mut self, from: u64, until: u64, keep: Option<u64>) -> Result<Option<u64>> {
-        let mut at = from.max(self.window.base());
-        while at < until {
-            let candidate = self.format.next_candidate(self.window.get(at, u64::MAX)).map(|i| at + i as u64);
-            let examined = candidate.unwrap_or(self.window.end()).min(until);
-            if let Some(member) = self.window.source.find_member(at, examined)? {
+    pub(super) fn find(&mut self, start: u64, end: u64, keep: Option<u64>) -> Result<Option<u64>> {
+        let mut position = start.max(self.window.base());
+        while position < end {
+            let candidate =
+                self.format.next_candidate(self.window.get(position, u64::MAX)).map(|i| position + i as u64);
+            let examined = candidate.unwrap_or(self.window.end()).min(end);
+            if let Some(member) = self.window.source.find_member(position, examined)? {
                 self.window.end_at(member, Ending::Member);
                 return Ok(None);
             }
             match candidate {
-                Some(found) => {
-                    if self.starts(found)? && !self.swallowed(found) {
-                        return Ok((found < until).then_some(found));
+                Some(record_start) => {
+                    if self.starts(record_start)? && !self.swallowed(record_start) {
+                        return Ok((record_start < end).then_some(record_start));
                     }
-                    at = found + 1;
+                    position = record_start + 1;
                 }
                 None => {
                     let end = self.window.end();
-                    at = at.max(end.saturating_sub(self.format.straddling_bytes()));
-                    let most = self.out.input.limits.record_bytes + self.landing_bytes() as u64;
-                    if keep.is_none_or(|keep| end.saturating_sub(keep) > most) {
-                        self.window.forget(at.saturating_sub(MEMBER_HEAD_BYTES));
+                    position = position.max(end.saturating_sub(self.format.straddling_bytes()));
+                    let limit = self.sink.input.limits.record_bytes + self.landing_bytes() as u64;
+                    if keep.is_none_or(|keep| end.saturating_sub(keep) > limit) {
+                        self.window.forget(position.saturating_sub(MEMBER_HEAD_BYTES));
                     }
                     if !self.window.fill(end + 1)? {
                         return Ok(None);
@@ -207,74 +208,74 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
         Ok(None)
     }
 
-    /// True if a record starts at `at`.
-    fn starts(&mut self, at: u64) -> Result<bool> {
-        let look = at + self.format.sniff_bytes() as u64;
-        self.window.fill(look)?;
-        Ok(self.format.starts(self.window.get(at, look)))
+    /// True if a record starts at `position`.
+    fn starts(&mut self, position: u64) -> Result<bool> {
+        let end = position + self.format.sniff_bytes() as u64;
+        self.window.fill(end)?;
+        Ok(self.format.starts(self.window.get(position, end)))
     }
 
-    /// True if the record at `at` lies in a separate member, whose bytes a damaged member has
+    /// True if the record at `position` lies in a separate member, whose bytes a damaged member has
     /// decoded as its own data. The record is read later, with its own member.
-    fn swallowed(&self, at: u64) -> bool {
-        let before = self.window.get(at.saturating_sub(MEMBER_HEAD_BYTES), at);
-        self.window.source.member_magics().iter().any(|magic| memmem::find(before, magic).is_some())
+    fn swallowed(&self, position: u64) -> bool {
+        let bytes_before = self.window.get(position.saturating_sub(MEMBER_HEAD_BYTES), position);
+        self.window.source.member_magics().iter().any(|magic| memmem::find(bytes_before, magic).is_some())
     }
 
-    /// Moves from `from` to the next record. Blanks and zeros are padding. Other bytes are
+    /// Moves from `start` to the next record. Blanks and zeros are padding. Other bytes are
     /// reported.
-    pub(super) fn gap(&mut self, mut from: u64) -> Result<Option<u64>> {
-        while self.window.fill(from + 1)? {
-            let held = self.window.get(from, u64::MAX);
-            let blanks = held.iter().position(|byte| !matches!(byte, b'\r' | b'\n' | b' ' | b'\t' | 0));
-            from += blanks.unwrap_or(held.len()) as u64;
-            self.window.forget(from);
+    pub(super) fn gap(&mut self, mut start: u64) -> Result<Option<u64>> {
+        while self.window.fill(start + 1)? {
+            let bytes = self.window.get(start, u64::MAX);
+            let blanks = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n' | b' ' | b'\t' | 0));
+            start += blanks.unwrap_or(bytes.len()) as u64;
+            self.window.forget(start);
             if blanks.is_some() {
                 break;
             }
         }
-        if !self.window.fill(from + 1)? {
+        if !self.window.fill(start + 1)? {
             return Ok(None);
         }
-        if self.starts(from)? {
-            return Ok(Some(from));
+        if self.starts(start)? {
+            return Ok(Some(start));
         }
-        if self.window.source.is_member(from)? {
-            self.window.end_at(from, Ending::Member);
+        if self.window.source.is_member(start)? {
+            self.window.end_at(start, Ending::Member);
             return Ok(None);
         }
-        let place = self.window.source.reached(from);
+        let place = self.window.source.file_position(start);
         self.place = Some(place);
-        let offset = self.window.source.offset(from);
-        let held = self.window.get(from, from + record_head::SNIFF_BYTES as u64);
-        let about = match record_head::has_magic(held) {
-            true if held[MAGIC.len()..].starts_with(b"1.") || held[MAGIC.len()..].starts_with(b"0.") => {
+        let offset = self.window.source.offset(start);
+        let bytes = self.window.get(start, start + record_head::SNIFF_BYTES as u64);
+        let detail = match record_head::has_magic(bytes) {
+            true if bytes[MAGIC.len()..].starts_with(b"1.") || bytes[MAGIC.len()..].starts_with(b"0.") => {
                 Reason::BadHeader
             }
             true => Reason::BadVersion,
             false => Reason::Garbage,
         };
-        let next = self.find(from, u64::MAX, None)?;
+        let next = self.find(start, u64::MAX, None)?;
         // If the source ends within the gap, the way in which it ends is the better explanation.
         let reason = match (next, self.window.ended()) {
             (None, Some(Ending::Cut)) => Reason::Truncated,
-            (None, Some(Ending::File)) if about == Reason::BadHeader => Reason::Truncated,
+            (None, Some(Ending::File)) if detail == Reason::BadHeader => Reason::Truncated,
             (None, Some(Ending::Damaged | Ending::WrongCrc)) => Reason::BadCompression,
-            _ => about,
+            _ => detail,
         };
-        let length = next.unwrap_or(self.window.end()) - from;
-        let bytes = self.window.source.reached(from + length).saturating_sub(place);
-        self.out.refuse(offset, reason, format!("{length} bytes between records"), bytes)?;
+        let length = next.unwrap_or(self.window.end()) - start;
+        let bytes = self.window.source.file_position(start + length).saturating_sub(place);
+        self.sink.refuse(offset, reason, format!("{length} bytes between records"), bytes)?;
         Ok(next)
     }
 
     /// Reads the record at `start`, yields it, and returns the start of the next one.
     fn record(&mut self, start: u64) -> Result<Option<u64>> {
         self.window.source.pass(start);
-        self.place = Some(self.window.source.reached(start));
+        self.place = Some(self.window.source.file_position(start));
         self.window.forget(start);
         let (head, body) = match self.head(start)? {
-            Ok(found) => found,
+            Ok(head_found) => head_found,
             Err((reason, detail)) => {
                 let next = self.find(start + 1, u64::MAX, None)?;
                 self.refuse(start, next.unwrap_or(self.window.end()), reason, detail)?;
@@ -284,28 +285,28 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
         let longest = self.window.source.longest();
         let length = match &head.length {
             Ok(length) if *length <= longest => *length,
-            wrong => {
+            cause => {
                 let too_long = |length: &u64| format!("Content-Length {length} is more than the file can hold");
-                let detail = wrong.as_ref().map_or_else(Clone::clone, too_long);
+                let detail = cause.as_ref().map_or_else(Clone::clone, too_long);
                 let next = self.find(body, u64::MAX, None)?;
                 self.refuse(start, next.unwrap_or(self.window.end()), Reason::BadContentLength, detail)?;
                 return Ok(next);
             }
         };
         let claimed = body + length;
-        let limit = self.out.input.limits.record_bytes;
+        let limit = self.sink.input.limits.record_bytes;
         if length > limit {
             if let Some(next) = self.oversized(start, &head, body, claimed)? {
                 return self.go_on(next);
             }
         } else if self.window.fill(claimed)?
-            && let Some((to, next)) = self.landing(claimed)?
+            && let Some((end, next)) = self.landing(claimed)?
         {
-            let repaired = match next {
+            let repair_reason = match next {
                 Next::End(_) => broken_off(self.window.ended()),
                 _ => None,
             };
-            self.forward(start, &head, (body, to), next, repaired)?;
+            self.forward(start, &head, (body, end), next, repair_reason)?;
             return self.go_on(next);
         }
         self.misjudged(start, &head, body, claimed)
@@ -313,22 +314,22 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
 
     /// Reads the head at `start`. Returns it with the position of the payload.
     fn head(&mut self, start: u64) -> Result<std::result::Result<(record_head::RecordHead, u64), Refusal>> {
-        let most = self.out.input.limits.head_bytes;
+        let limit = self.sink.input.limits.head_bytes;
         loop {
-            let bytes = self.window.get(start, start + most);
+            let bytes = self.window.get(start, start + limit);
             match self.format.head_end(bytes) {
-                HeadEnd::At(length) => {
+                HeadEnd::Complete(length) => {
                     let not_one = || (Reason::BadHeader, "the line is not the first line of a record".to_owned());
                     let head = self.format.parse(&bytes[..length]).ok_or_else(not_one);
                     return Ok(head.map(|head| (head, start + length as u64)));
                 }
-                HeadEnd::Another(_) => {
+                HeadEnd::NextRecord(_) => {
                     return Ok(Err((Reason::BadHeader, "another record starts within the head".to_owned())));
                 }
-                HeadEnd::Unseen if bytes.len() as u64 == most => {
-                    return Ok(Err((Reason::HeaderTooLarge, format!("WARC head of more than {most} bytes"))));
+                HeadEnd::Incomplete if bytes.len() as u64 == limit => {
+                    return Ok(Err((Reason::HeaderTooLarge, format!("WARC head of more than {limit} bytes"))));
                 }
-                HeadEnd::Unseen => {
+                HeadEnd::Incomplete => {
                     let end = self.window.end();
                     if !self.window.fill(end + 1)? {
                         let reason = match self.window.ended() {
@@ -346,9 +347,9 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
     /// Determines from the bytes at `claimed` whether a record may end there. The position must be
     /// in the window.
     fn landing(&mut self, claimed: u64) -> Result<Option<(u64, Next)>> {
-        let to = claimed + self.landing_bytes() as u64;
-        self.window.fill(to)?;
-        let bytes = self.window.get(claimed, to);
+        let end = claimed + self.landing_bytes() as u64;
+        self.window.fill(end)?;
+        let bytes = self.window.get(claimed, end);
         let last = self.window.ended().is_some() && claimed + bytes.len() as u64 == self.window.end();
         Ok(landing(self.format, claimed, bytes, last).or_else(|| {
             // A record may also end with its member.
@@ -367,7 +368,7 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
         body: u64,
         claimed: u64,
     ) -> Result<Option<Next>> {
-        let limit = self.out.input.limits.record_bytes;
+        let limit = self.sink.input.limits.record_bytes;
         let next = if self.far_claims < MAX_FAR_CLAIMS {
             let landing_bytes = self.landing_bytes();
             match self.window.source.peek(claimed, landing_bytes)? {
@@ -393,11 +394,11 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
         self.refuse_unread(
             start,
             head,
-            next.at(),
+            next.position(),
             Reason::RecordTooLarge,
             format!("more than {limit} bytes (input.limits.record_bytes)"),
         )?;
-        self.window.seek(next.at())?;
+        self.window.seek(next.position())?;
         Ok(Some(next))
     }
 
@@ -410,42 +411,42 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
         claimed: u64,
     ) -> Result<Option<u64>> {
         let next = self.find(body, u64::MAX, Some(body))?;
-        let to = next.unwrap_or(self.window.end());
-        if self.window.base() > body || to - body > self.out.input.limits.record_bytes {
-            let detail = format!("more than {} bytes (input.limits.record_bytes)", self.out.input.limits.record_bytes);
-            self.refuse_unread(start, head, to, Reason::RecordTooLarge, detail)?;
+        let end = next.unwrap_or(self.window.end());
+        if self.window.base() > body || end - body > self.sink.input.limits.record_bytes {
+            let detail = format!("more than {} bytes (input.limits.record_bytes)", self.sink.input.limits.record_bytes);
+            self.refuse_unread(start, head, end, Reason::RecordTooLarge, detail)?;
             return Ok(next);
         }
-        let repaired = match (next, self.window.ended()) {
-            (None, Some(Ending::File | Ending::Cut)) if claimed > to => Reason::Truncated,
+        let repair_reason = match (next, self.window.ended()) {
+            (None, Some(Ending::File | Ending::Cut)) if claimed > end => Reason::Truncated,
             (None, Some(Ending::Damaged | Ending::WrongCrc)) => {
                 self.refuse_unread(
                     start,
                     head,
-                    to,
+                    end,
                     Reason::BadCompression,
                     "the compressed data is damaged within the record",
                 )?;
                 return Ok(None);
             }
             (None, Some(Ending::Bomb)) => {
-                self.refuse_unread(start, head, to, Reason::RecordTooLarge, "expands to more than the allowed ratio")?;
+                self.refuse_unread(start, head, end, Reason::RecordTooLarge, "expands to more than the allowed ratio")?;
                 return Ok(None);
             }
             _ => Reason::BadContentLength,
         };
-        let payload = without_trailer(self.window.get(body, to)).len() as u64;
-        let after = next.map_or(Next::End(to), Next::Record);
-        self.forward(start, head, (body, body + payload), after, Some(repaired))?;
+        let payload = without_trailer(self.window.get(body, end)).len() as u64;
+        let next_step = next.map_or(Next::End(end), Next::Record);
+        self.forward(start, head, (body, body + payload), next_step, Some(repair_reason))?;
         Ok(next)
     }
 
     fn go_on(&mut self, next: Next) -> Result<Option<u64>> {
         match next {
-            Next::Record(at) => Ok(Some(at)),
+            Next::Record(position) => Ok(Some(position)),
             Next::End(_) => Ok(None),
-            Next::Gap(at) => self.gap(at),
-            Next::Lost(at) => self.find(at, u64::MAX, None),
+            Next::Gap(position) => self.gap(position),
+            Next::Lost(position) => self.find(position, u64::MAX, None),
         }
     }
 
@@ -453,35 +454,41 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
         &mut self,
         start: u64,
         head: &record_head::RecordHead,
-        (body, to): (u64, u64),
+        (body, end): (u64, u64),
         next: Next,
-        repaired: Option<Reason>,
+        repair_reason: Option<Reason>,
     ) -> Result<()> {
-        if repaired == Some(Reason::Truncated) {
+        if repair_reason == Some(Reason::Truncated) {
             let detail = format!("the file ends within the record: {} {}", head.kind, head.uri);
-            return self.refuse(start, next.at(), Reason::Truncated, detail.chars().take(200).collect::<String>());
+            return self.refuse(
+                start,
+                next.position(),
+                Reason::Truncated,
+                detail.chars().take(200).collect::<String>(),
+            );
         }
         let offset = self.window.source.offset(start);
-        let length = self.window.source.length(start, next.at(), matches!(next, Next::End(_)));
-        let payload = self.window.get(body, to);
+        let length = self.window.source.length(start, next.position(), matches!(next, Next::End(_)));
+        let payload = self.window.get(body, end);
         let head = &*self.format.settle(head, payload);
-        match page::page(head, payload, repaired, self.out.input) {
+        match page::page(head, payload, repair_reason, self.sink.input) {
             Ok(page) => {
-                let is_other = self.out.input.digests == DigestPolicy::Check
+                let is_other = self.sink.input.digests == DigestPolicy::Check
                     && page.repaired.is_none()
-                    && page::is_other(head, payload, &page.body, &self.out.input.limits);
-                let repaired = page.repaired.or(is_other.then_some(Reason::DigestMismatch));
-                let is_asked = self.out.input.digests == DigestPolicy::Compute && page.names.payload == 0;
-                let named = || page::payload_names(head, payload, &page.body, &self.out.input.limits);
-                let payloads = if is_asked { named() } else { Vec::new() };
-                self.out.page(RawPage { offset, length, repaired, payloads, ..page })
+                    && page::is_other(head, payload, &page.body, &self.sink.input.limits);
+                let repair_reason = page.repaired.or(is_other.then_some(Reason::DigestMismatch));
+                let is_asked = self.sink.input.digests == DigestPolicy::Compute && page.names.payload == 0;
+                let payload_names = || page::payload_names(head, payload, &page.body, &self.sink.input.limits);
+                let payloads = if is_asked { payload_names() } else { Vec::new() };
+                self.sink.page(RawPage { offset, length, repaired: repair_reason, payloads, ..page })
             }
             Err((reason, detail)) => {
-                let segment = segments::segment(head, payload, length, reason, repaired).map(NonPage::Segment);
-                let means = segment.or_else(|| revisits::means(head, payload, reason, length, &self.out.input.limits));
-                let bytes = if length > 0 { length } else { self.bytes_to(next.at()) };
+                let segment = segments::segment(head, payload, length, reason, repair_reason).map(NonPage::Segment);
+                let meaning =
+                    segment.or_else(|| revisits::means(head, payload, reason, length, &self.sink.input.limits));
+                let bytes = if length > 0 { length } else { self.bytes_to(next.position()) };
                 let refused = RefusedRecord::new(offset, reason, detail).naming(&head.uri);
-                self.out.forward(RefusedRecord { means: means.map(Box::new), bytes, ..refused })
+                self.sink.forward(RefusedRecord { means: meaning.map(Box::new), bytes, ..refused })
             }
         }
     }
@@ -498,24 +505,24 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
     ) -> Result<()> {
         let (reason, detail) = page::no_page(head).unwrap_or_else(|| (reason, detail.into()));
         let (offset, bytes) = (self.window.source.offset(start), self.bytes_to(end));
-        self.out.forward(RefusedRecord { bytes, ..RefusedRecord::new(offset, reason, detail).naming(&head.uri) })
+        self.sink.forward(RefusedRecord { bytes, ..RefusedRecord::new(offset, reason, detail).naming(&head.uri) })
     }
 
     fn refuse(&mut self, start: u64, end: u64, reason: Reason, detail: impl Into<String>) -> Result<()> {
         let (offset, bytes) = (self.window.source.offset(start), self.bytes_to(end));
-        self.out.refuse(offset, reason, detail, bytes)
+        self.sink.refuse(offset, reason, detail, bytes)
     }
 
     /// Returns the number of bytes of the file from the start of the current record to `end`.
     fn bytes_to(&self, end: u64) -> u64 {
-        let end = self.window.source.reached(end);
+        let end = self.window.source.file_position(end);
         self.place.map_or(0, |place| end.saturating_sub(place))
     }
 }
 
 /// Returns the damage of an intact record whose source ended badly directly after it.
-fn broken_off(ended: Option<Ending>) -> Option<Reason> {
-    match ended? {
+fn broken_off(ending: Option<Ending>) -> Option<Reason> {
+    match ending? {
         Ending::File | Ending::Member => None,
         Ending::WrongCrc => Some(Reason::GzipCrc),
         Ending::Cut => Some(Reason::Truncated),
@@ -530,31 +537,31 @@ fn broken_off(ended: Option<Ending>) -> Option<Reason> {
 /// two line ends follow (in ARC one), before any other bytes. A length that is up to two bytes too
 /// short is accepted, because old versions of wget wrote such lengths.
 fn landing(format: RecordFormat, claimed: u64, bytes: &[u8], last: bool) -> Option<(u64, Next)> {
-    (0..=2).find_map(|short: usize| {
-        let behind = bytes.get(short..)?;
-        let blank = behind.iter().take(TRAILER_BYTES).take_while(|&&byte| byte == b'\r' || byte == b'\n').count();
-        let line_ends = memchr::memchr_iter(b'\n', &behind[..blank]).count();
-        let (to, at) = (claimed + short as u64, claimed + (short + blank) as u64);
-        let next = if last && blank == behind.len() {
-            Next::End(at)
-        } else if (short == 0 || line_ends >= 2) && format.starts(&behind[blank..]) {
-            Next::Record(at)
-        } else if short == 0 && line_ends >= format.line_ends() {
-            Next::Gap(at)
+    (0..=2).find_map(|missing_bytes: usize| {
+        let bytes_after = bytes.get(missing_bytes..)?;
+        let blank = bytes_after.iter().take(TRAILER_BYTES).take_while(|&&byte| byte == b'\r' || byte == b'\n').count();
+        let line_ends = memchr::memchr_iter(b'\n', &bytes_after[..blank]).count();
+        let (end, position) = (claimed + missing_bytes as u64, claimed + (missing_bytes + blank) as u64);
+        let next = if last && blank == bytes_after.len() {
+            Next::End(position)
+        } else if (missing_bytes == 0 || line_ends >= 2) && format.starts(&bytes_after[blank..]) {
+            Next::Record(position)
+        } else if missing_bytes == 0 && line_ends >= format.line_ends() {
+            Next::Gap(position)
         } else {
             return None;
         };
-        Some((to, next))
+        Some((end, next))
     })
 }
 
 fn without_trailer(payload: &[u8]) -> &[u8] {
-    let once = |bytes: &[u8]| {
-        let cut = bytes.strip_suffix(b"\n").map(|bytes| bytes.strip_suffix(b"\r").unwrap_or(bytes).len());
-        cut.unwrap_or(bytes.len())
+    let trim_one = |bytes: &[u8]| {
+        let trimmed_length = bytes.strip_suffix(b"\n").map(|bytes| bytes.strip_suffix(b"\r").unwrap_or(bytes).len());
+        trimmed_length.unwrap_or(bytes.len())
     };
-    let payload = &payload[..once(payload)];
-    &payload[..once(payload)]
+    let payload = &payload[..trim_one(payload)];
+    &payload[..trim_one(payload)]
 }
 
 #[cfg(test)]
@@ -565,24 +572,24 @@ mod tests {
 
     #[test]
     fn a_record_ends_before_another_one_or_the_end_or_a_blank_line() {
-        let at = |bytes: &str, last| landing(RecordFormat::Warc, 100, bytes.as_bytes(), last);
-        assert_eq!(at(&format!("\r\n\r\n{NEXT}"), false), Some((100, Next::Record(104))));
-        assert_eq!(at(NEXT, false), Some((100, Next::Record(100))));
-        assert_eq!(at("", true), Some((100, Next::End(100))));
-        assert_eq!(at("\r\n", true), Some((100, Next::End(102))));
-        assert_eq!(at("\n\nother", false), Some((100, Next::Gap(102))));
-        assert_eq!(at("\nother", false), None);
-        assert_eq!(at("other", true), None);
-        assert_eq!(at("", false), None);
+        let landing_of = |bytes: &str, last| landing(RecordFormat::Warc, 100, bytes.as_bytes(), last);
+        assert_eq!(landing_of(&format!("\r\n\r\n{NEXT}"), false), Some((100, Next::Record(104))));
+        assert_eq!(landing_of(NEXT, false), Some((100, Next::Record(100))));
+        assert_eq!(landing_of("", true), Some((100, Next::End(100))));
+        assert_eq!(landing_of("\r\n", true), Some((100, Next::End(102))));
+        assert_eq!(landing_of("\n\nother", false), Some((100, Next::Gap(102))));
+        assert_eq!(landing_of("\nother", false), None);
+        assert_eq!(landing_of("other", true), None);
+        assert_eq!(landing_of("", false), None);
     }
 
     #[test]
     fn length_up_to_two_bytes_short_is_accepted() {
-        let at = |bytes: &str, last| landing(RecordFormat::Warc, 100, bytes.as_bytes(), last);
-        assert_eq!(at(&format!(">\r\n\r\n{NEXT}"), false), Some((101, Next::Record(105))));
-        assert_eq!(at(&format!("l>\n\n{NEXT}"), false), Some((102, Next::Record(104))));
-        assert_eq!(at(&format!("ml>\n\n{NEXT}"), false), None);
-        assert_eq!(at(">\n\nother", false), None);
+        let landing_of = |bytes: &str, last| landing(RecordFormat::Warc, 100, bytes.as_bytes(), last);
+        assert_eq!(landing_of(&format!(">\r\n\r\n{NEXT}"), false), Some((101, Next::Record(105))));
+        assert_eq!(landing_of(&format!("l>\n\n{NEXT}"), false), Some((102, Next::Record(104))));
+        assert_eq!(landing_of(&format!("ml>\n\n{NEXT}"), false), None);
+        assert_eq!(landing_of(">\n\nother", false), None);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(super) fn segment(
     block: &[u8],
     length: u64,
     reason: Reason,
-    repaired: Option<Reason>,
+    repair_reason: Option<Reason>,
 ) -> Option<WarcSegment> {
     let number = head.segment?;
     let origin = match (number, head.kind.as_str()) {
@@ -42,18 +42,28 @@ pub(super) fn segment(
     let origin = revisits::name(origin);
     let head_of_first = (number == 1).then(|| Box::new(head.clone()));
     let (total, block) = (head.segment_total, block.to_vec());
-    (origin != 0).then_some(WarcSegment { origin, number, total, block, length, repaired, head: head_of_first })
+    (origin != 0).then_some(WarcSegment {
+        origin,
+        number,
+        total,
+        block,
+        length,
+        repaired: repair_reason,
+        head: head_of_first,
+    })
 }
 
 impl WarcSegment {
     /// Returns the segment in a result of a reader, if it has this number and starts at `offset`.
     /// Several records share a place in a compressed file of one member, so `origin`, if known,
     /// must match, too.
-    pub fn pick(found: ReadResult, offset: u64, number: u32, origin: Option<u64>) -> Option<WarcSegment> {
-        let ReadResult::Refused(RefusedRecord { offset: at, means: Some(means), .. }) = found else { return None };
-        let NonPage::Segment(segment) = *means else { return None };
+    pub fn pick(result: ReadResult, offset: u64, number: u32, origin: Option<u64>) -> Option<WarcSegment> {
+        let ReadResult::Refused(RefusedRecord { offset: record_offset, means: Some(meaning), .. }) = result else {
+            return None;
+        };
+        let NonPage::Segment(segment) = *meaning else { return None };
         let is_of = origin.is_none_or(|origin| origin == segment.origin);
-        (at == offset && segment.number == number && is_of).then_some(segment)
+        (record_offset == offset && segment.number == number && is_of).then_some(segment)
     }
 }
 
@@ -69,10 +79,10 @@ pub fn join(segments: &[WarcSegment], input: &InputSettings) -> Result<RawPage, 
     // The digest of the block in the first head is that of the segment, not of the whole block.
     let head = RecordHead { segment: None, block_digest: String::new(), ..head.clone() };
     let block: Vec<u8> = segments.iter().flat_map(|segment| &segment.block).copied().collect();
-    let repaired = segments.iter().find_map(|segment| segment.repaired);
-    let mut page = page::page(&head, &block, repaired, input)?;
-    let checked = input.digests == DigestPolicy::Check && page.repaired.is_none();
-    if checked && page::is_other(&head, &block, &page.body, &input.limits) {
+    let repair_reason = segments.iter().find_map(|segment| segment.repaired);
+    let mut page = page::page(&head, &block, repair_reason, input)?;
+    let is_checked = input.digests == DigestPolicy::Check && page.repaired.is_none();
+    if is_checked && page::is_other(&head, &block, &page.body, &input.limits) {
         page.repaired = Some(Reason::DigestMismatch);
     }
     page.length = segments[0].length;

@@ -78,7 +78,7 @@ pub trait Visitor: ByteReceiver {
     ///
     /// # Errors
     /// Returns an error to stop the reader.
-    fn other(&mut self, range: Range<u64>) -> Result<()>;
+    fn receive_other(&mut self, range: Range<u64>) -> Result<()>;
 }
 
 /// Reader of the stored records of one WARC file.
@@ -90,7 +90,7 @@ pub struct StoredRecords<'f> {
     buffer: Buffer,
     limits: RecordLimits,
     /// Way in which the current member, or the plain file, has ended.
-    ended: Option<Ending>,
+    ending: Option<Ending>,
 }
 
 impl<'f> StoredRecords<'f> {
@@ -115,7 +115,7 @@ impl<'f> StoredRecords<'f> {
             decoder.learn(dictionary);
         }
         let buffer = Buffer::default();
-        Ok(Some(StoredRecords { blocks, compression, dictionary, decoder, buffer, limits: *limits, ended: None }))
+        Ok(Some(StoredRecords { blocks, compression, dictionary, decoder, buffer, limits: *limits, ending: None }))
     }
 
     /// Returns the compression of the records.
@@ -133,26 +133,26 @@ impl<'f> StoredRecords<'f> {
     /// # Errors
     /// Returns any error of the file and of the visitor.
     pub fn visit(&mut self, visitor: &mut impl Visitor) -> Result<()> {
-        let (mut at, mut seen, mut retries) = (0, 0, 0);
-        while at < self.blocks.len() && retries < RETRIES {
-            match self.read(at, visitor)? {
-                Some(_) if seen < at => {
+        let (mut position, mut n_read, mut retries) = (0, 0, 0);
+        while position < self.blocks.len() && retries < RETRIES {
+            match self.read(position, visitor)? {
+                Some(_) if n_read < position => {
                     // The bytes before this record are passed first. The record is then read again.
-                    visitor.other(seen..at)?;
-                    seen = at;
+                    visitor.receive_other(n_read..position)?;
+                    n_read = position;
                 }
                 Some(record) => {
-                    (at, seen, retries) = (record.range.end, record.range.end, 0);
+                    (position, n_read, retries) = (record.range.end, record.range.end, 0);
                     visitor.record(record)?;
                 }
                 None => {
                     retries += 1;
-                    at = self.next(at + 1)?;
+                    position = self.next(position + 1)?;
                 }
             }
         }
-        if seen < self.blocks.len() {
-            visitor.other(seen..self.blocks.len())?;
+        if n_read < self.blocks.len() {
+            visitor.receive_other(n_read..self.blocks.len())?;
         }
         Ok(())
     }
@@ -166,7 +166,7 @@ impl<'f> StoredRecords<'f> {
         if !self.begin(start)? {
             return Ok(None);
         }
-        self.whole(start, take)
+        self.whole_record(start, take)
     }
 
     /// Reads the head of the record at `start`, which must be whole.
@@ -181,11 +181,11 @@ impl<'f> StoredRecords<'f> {
         head.ok_or_else(|| Error::Invariant(format!("no record at {start}, where one was read before")))
     }
 
-    /// Returns the next position from `from` on at which a record may begin, or the length of the
+    /// Returns the next position from `start` on at which a record may begin, or the length of the
     /// file.
-    fn next(&mut self, from: u64) -> Result<u64> {
+    fn next(&mut self, start: u64) -> Result<u64> {
         let length = self.blocks.len();
-        Ok(self.blocks.find(self.magic(), from, length)?.unwrap_or(length))
+        Ok(self.blocks.find(self.magic(), start, length)?.unwrap_or(length))
     }
 
     /// Returns the first bytes of a record, or of its member.
@@ -199,7 +199,7 @@ impl<'f> StoredRecords<'f> {
 
     fn begin(&mut self, start: u64) -> Result<bool> {
         self.buffer.clear();
-        self.ended = None;
+        self.ending = None;
         let magic = self.magic();
         match &mut self.decoder {
             Some(_) if self.blocks.peek(start, magic.len())? != magic => Ok(false),
@@ -208,63 +208,63 @@ impl<'f> StoredRecords<'f> {
         }
     }
 
-    /// Adds up to `capacity` bytes to the buffer. `at` is the position in a plain file after the
-    /// bytes read so far. Returns false if there are no more bytes.
-    fn more(&mut self, at: &mut u64, capacity: usize) -> Result<bool> {
-        if self.ended.is_some() {
+    /// Adds up to `capacity` bytes to the buffer. `position` is the position in a plain file after
+    /// the bytes read so far. Returns false if there are no more bytes.
+    fn more(&mut self, position: &mut u64, capacity: usize) -> Result<bool> {
+        if self.ending.is_some() {
             return Ok(false);
         }
-        let before = self.buffer.filled().len();
+        let length_before = self.buffer.filled().len();
         if let Some(decoder) = &mut self.decoder {
-            self.ended = decoder.more(&mut self.blocks, &self.limits, capacity, &mut self.buffer)?;
+            self.ending = decoder.more(&mut self.blocks, &self.limits, capacity, &mut self.buffer)?;
         } else {
-            let bytes = self.blocks.from(*at)?;
+            let bytes = self.blocks.from(*position)?;
             let bytes = &bytes[..bytes.len().min(capacity)];
             self.buffer.capacity(bytes.len()).copy_from_slice(bytes);
             self.buffer.advance(bytes.len());
-            *at += bytes.len() as u64;
-            self.ended = bytes.is_empty().then_some(Ending::File);
+            *position += bytes.len() as u64;
+            self.ending = bytes.is_empty().then_some(Ending::File);
         }
-        Ok(self.buffer.filled().len() > before || self.ended.is_none())
+        Ok(self.buffer.filled().len() > length_before || self.ending.is_none())
     }
 
     /// Reads up to the end of the head of the record and returns the head, which also stays in the
     /// buffer.
-    fn record_head(&mut self, start: u64, at: &mut u64) -> Result<Option<Vec<u8>>> {
-        *at = start;
-        let most = self.limits.head_bytes as usize;
+    fn record_head(&mut self, start: u64, position: &mut u64) -> Result<Option<Vec<u8>>> {
+        *position = start;
+        let limit = self.limits.head_bytes as usize;
         loop {
-            let held = self.buffer.filled();
-            if held.len() >= MAGIC.len() && !held.starts_with(MAGIC) {
+            let bytes = self.buffer.filled();
+            if bytes.len() >= MAGIC.len() && !bytes.starts_with(MAGIC) {
                 return Ok(None);
             }
-            match record_head::head_end(&held[..held.len().min(most)]) {
-                HeadEnd::At(length) if record_head::starts(held) => return Ok(Some(held[..length].to_vec())),
-                HeadEnd::Unseen if held.len() < most => (),
+            match record_head::head_end(&bytes[..bytes.len().min(limit)]) {
+                HeadEnd::Complete(length) if record_head::starts(bytes) => return Ok(Some(bytes[..length].to_vec())),
+                HeadEnd::Incomplete if bytes.len() < limit => (),
                 _ => return Ok(None),
             }
-            if !self.more(at, FIRST_BYTES)? {
+            if !self.more(position, FIRST_BYTES)? {
                 return Ok(None);
             }
         }
     }
 
-    fn whole(&mut self, start: u64, take: &mut dyn ByteReceiver) -> Result<Option<StoredRecord>> {
-        let mut at = start;
-        let Some(head) = self.record_head(start, &mut at)? else { return Ok(None) };
+    fn whole_record(&mut self, start: u64, take: &mut dyn ByteReceiver) -> Result<Option<StoredRecord>> {
+        let mut position = start;
+        let Some(head) = self.record_head(start, &mut position)? else { return Ok(None) };
         let parsed = record_head::parse(&head);
         let (Ok(length), None) = (parsed.length, parsed.bad_version) else { return Ok(None) };
         self.buffer.forget(head.len());
 
         let mut http = Vec::new();
         if parsed.kind == "response" && parsed.media == "application/http" {
-            let most = length.min(self.limits.head_bytes);
-            while (self.buffer.filled().len() as u64) < most {
-                if http::blank_line(self.held(most)).is_some() || !self.more(&mut at, FIRST_BYTES)? {
+            let limit = length.min(self.limits.head_bytes);
+            while (self.buffer.filled().len() as u64) < limit {
+                if http::blank_line(self.buffered(limit)).is_some() || !self.more(&mut position, FIRST_BYTES)? {
                     break;
                 }
             }
-            if let Some(end) = http::blank_line(self.held(most)) {
+            if let Some(end) = http::blank_line(self.buffered(limit)) {
                 http = self.buffer.filled()[..end].to_vec();
                 self.buffer.forget(end);
             }
@@ -274,42 +274,44 @@ impl<'f> StoredRecords<'f> {
         let payload_bytes = length - http.len() as u64;
         let mut left = payload_bytes;
         while left > 0 {
-            let held = self.held(left);
-            take.payload(held);
-            let taken = held.len();
-            left -= taken as u64;
-            self.buffer.forget(taken);
-            if left > 0 && !self.more(&mut at, BUFFER_BYTES)? {
+            let bytes = self.buffered(left);
+            take.payload(bytes);
+            let n_bytes = bytes.len();
+            left -= n_bytes as u64;
+            self.buffer.forget(n_bytes);
+            if left > 0 && !self.more(&mut position, BUFFER_BYTES)? {
                 return Ok(None);
             }
         }
         // A member must end directly after the trailer. In a plain file, the start of the next
         // record must be seen.
-        let behind = if self.decoder.is_some() { TRAILER.len() + 1 } else { TRAILER.len() + SNIFF_BYTES };
-        while self.buffer.filled().len() < behind && self.more(&mut at, behind)? {}
+        let lookahead = if self.decoder.is_some() { TRAILER.len() + 1 } else { TRAILER.len() + SNIFF_BYTES };
+        while self.buffer.filled().len() < lookahead && self.more(&mut position, lookahead)? {}
         let Some(next) = self.buffer.filled().strip_prefix(TRAILER) else { return Ok(None) };
         let end = match &self.decoder {
-            Some(decoder) if self.ended == Some(Ending::Member) && next.is_empty() => decoder.at(),
-            None if record_head::starts(next) || next.is_empty() && self.ended.is_some() => at - next.len() as u64,
+            Some(decoder) if self.ending == Some(Ending::Member) && next.is_empty() => decoder.at(),
+            None if record_head::starts(next) || next.is_empty() && self.ending.is_some() => {
+                position - next.len() as u64
+            }
             _ => return Ok(None),
         };
         Ok(Some(StoredRecord { range: start..end, head, http, payload_bytes }))
     }
 
-    /// Returns the first bytes of the buffer, at most `most`.
-    fn held(&self, most: u64) -> &[u8] {
-        let held = self.buffer.filled();
-        &held[..held.len().min(usize::try_from(most).unwrap_or(usize::MAX))]
+    /// Returns the first bytes of the buffer, at most `limit`.
+    fn buffered(&self, limit: u64) -> &[u8] {
+        let bytes = self.buffer.filled();
+        &bytes[..bytes.len().min(usize::try_from(limit).unwrap_or(usize::MAX))]
     }
 }
 
 /// Returns the values of a field in a head of WARC or HTTP, in order, without line folds.
 pub fn values(head: &[u8], name: &str) -> Vec<String> {
-    let of = |line| match line {
-        Line::Field(found, value) if found.eq_ignore_ascii_case(name.as_bytes()) => Some(text(&value)),
+    let field_value = |line| match line {
+        Line::Field(field_name, value) if field_name.eq_ignore_ascii_case(name.as_bytes()) => Some(text(&value)),
         _ => None,
     };
-    lines(head).filter_map(of).collect()
+    lines(head).filter_map(field_value).collect()
 }
 
 #[cfg(test)]
@@ -348,7 +350,7 @@ mod tests {
             Ok(())
         }
 
-        fn other(&mut self, range: Range<u64>) -> Result<()> {
+        fn receive_other(&mut self, range: Range<u64>) -> Result<()> {
             assert!(range.start == self.end && range.end > self.end);
             self.end = range.end;
             self.entries.push(format!("other {}", range.end - range.start));
@@ -356,12 +358,12 @@ mod tests {
         }
     }
 
-    fn seen(bytes: &[u8]) -> Vec<String> {
+    fn visit_all(bytes: &[u8]) -> Vec<String> {
         let file = Bytes(bytes.to_vec());
-        let mut seen = Seen::default();
-        StoredRecords::open(&file, &RecordLimits::default()).unwrap().unwrap().visit(&mut seen).unwrap();
-        assert_eq!(seen.end, bytes.len() as u64);
-        seen.entries
+        let mut records = Seen::default();
+        StoredRecords::open(&file, &RecordLimits::default()).unwrap().unwrap().visit(&mut records).unwrap();
+        assert_eq!(records.end, bytes.len() as u64);
+        records.entries
     }
 
     fn record(block: &str) -> Vec<u8> {
@@ -379,42 +381,47 @@ mod tests {
 
     #[test]
     fn complete_records_have_header_and_payload_in_each_compression() {
-        let plain = [record(HTTP), record("no head"), record("")];
-        assert_eq!(seen(&plain.concat()), [HTTP, "no head", ""]);
-        assert_eq!(seen(&plain.clone().map(|record| gzip(&record)).concat()), [HTTP, "no head", ""]);
-        let frames = plain.map(|record| zstd::bulk::compress(&record, 3).unwrap());
-        assert_eq!(seen(&frames.concat()), [HTTP, "no head", ""]);
-        assert_eq!(seen(b""), [""; 0]);
+        let records = [record(HTTP), record("no head"), record("")];
+        assert_eq!(visit_all(&records.concat()), [HTTP, "no head", ""]);
+        assert_eq!(visit_all(&records.clone().map(|record| gzip(&record)).concat()), [HTTP, "no head", ""]);
+        let frames = records.map(|record| zstd::bulk::compress(&record, 3).unwrap());
+        assert_eq!(visit_all(&frames.concat()), [HTTP, "no head", ""]);
+        assert_eq!(visit_all(b""), [""; 0]);
     }
 
     #[test]
     fn long_record_is_returned_in_pieces() {
         let long = format!("HTTP/1.1 200 OK\r\n\r\n{}", "0123456789".repeat(1 << 18));
-        assert_eq!(seen(&[record(&long), record(HTTP)].concat()), [&long, HTTP]);
-        assert_eq!(seen(&[gzip(&record(&long)), gzip(&record(HTTP))].concat()), [&long, HTTP]);
+        assert_eq!(visit_all(&[record(&long), record(HTTP)].concat()), [&long, HTTP]);
+        assert_eq!(visit_all(&[gzip(&record(&long)), gzip(&record(HTTP))].concat()), [&long, HTTP]);
     }
 
     #[test]
     fn incomplete_records_are_other_bytes() {
-        let (whole, cut) = (gzip(&record(HTTP)), gzip(&record("0123456789 is not what this ends with")));
-        let mut wrong = whole.clone();
-        *wrong.last_mut().unwrap() ^= 1;
-        for (what, other) in [
-            ("a member that is cut", cut[..cut.len() - 9].to_vec()),
-            ("a wrong checksum", wrong),
+        let (complete, truncated_member) =
+            (gzip(&record(HTTP)), gzip(&record("0123456789 is not what this ends with")));
+        let mut corrupt = complete.clone();
+        *corrupt.last_mut().unwrap() ^= 1;
+        for (case, bytes) in [
+            ("a member that is cut", truncated_member[..truncated_member.len() - 9].to_vec()),
+            ("a wrong checksum", corrupt),
             ("two records in a member", gzip(&[record(HTTP), record(HTTP)].concat())),
             ("another length", gzip(&[&record(HTTP)[..], b"x"].concat())),
             ("an empty member", gzip(b"")),
             ("zeros", vec![0; 700]),
             ("something else", gzip(b"hello")),
         ] {
-            let entries = seen(&[&whole[..], &other, &whole].concat());
-            assert_eq!(entries, [HTTP, &format!("other {}", other.len()), HTTP], "{what}");
-            assert_eq!(seen(&[&whole[..], &other].concat()), [HTTP, &format!("other {}", other.len())], "{what}");
+            let entries = visit_all(&[&complete[..], &bytes, &complete].concat());
+            assert_eq!(entries, [HTTP, &format!("other {}", bytes.len()), HTTP], "{case}");
+            assert_eq!(
+                visit_all(&[&complete[..], &bytes].concat()),
+                [HTTP, &format!("other {}", bytes.len())],
+                "{case}"
+            );
         }
-        let short = b"WARC/1.1\r\nWARC-Type: response\r\nContent-Length: 2\r\n\r\nabc\r\n\r\n";
-        let entries = seen(&[&record(HTTP)[..], short, &record("x")].concat());
-        assert_eq!(entries, [HTTP, &format!("other {}", short.len()), "x"]);
+        let short_record = b"WARC/1.1\r\nWARC-Type: response\r\nContent-Length: 2\r\n\r\nabc\r\n\r\n";
+        let entries = visit_all(&[&record(HTTP)[..], short_record, &record("x")].concat());
+        assert_eq!(entries, [HTTP, &format!("other {}", short_record.len()), "x"]);
     }
 
     #[test]
@@ -426,7 +433,7 @@ mod tests {
         for record in &records[..3] {
             file.extend(compressor.compress(record).unwrap());
         }
-        let entries = seen(&file);
+        let entries = visit_all(&file);
         assert_eq!((entries.len(), entries[0].as_str()), (4, format!("other {}", dictionary.len() + 8).as_str()));
     }
 

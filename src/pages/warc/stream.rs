@@ -17,31 +17,31 @@ const CHUNK_BYTES: usize = 256 << 10;
 const GLANCE_BYTES: u64 = record_head::SNIFF_BYTES as u64;
 
 /// Reads the records of a stream. Their offsets and lengths count decoded bytes.
-pub(super) fn read(stream: impl Read + FileStream, out: &mut CountingSink) -> Result<RangeEnd> {
+pub(super) fn read(stream: impl Read + FileStream, sink: &mut CountingSink) -> Result<RangeEnd> {
     let mut window = Window::new(Decoded(stream), Buffer::default(), 0, None);
     window.fill(GLANCE_BYTES)?;
     let start = window.get(0, GLANCE_BYTES).trim_ascii_start();
     let format = if RecordFormat::Arc.begins(start) { RecordFormat::Arc } else { RecordFormat::Warc };
-    let mut records = RecordReader::new(window, out, format);
+    let mut records = RecordReader::new(window, sink, format);
     let first = records.gap(0)?;
     records.run(first, u64::MAX)?;
     let (first_start, last_start, end) = (records.first, records.last, records.end);
-    let (ended, rest) = (records.window.ended(), records.window.source.0.rest());
-    if ended != Some(Ending::Member) && rest > 0 {
-        out.lose_rest(end, Reason::BadCompression, rest)?;
+    let (ending, rest) = (records.window.ended(), records.window.source.0.rest());
+    if ending != Some(Ending::Member) && rest > 0 {
+        sink.lose_rest(end, Reason::BadCompression, rest)?;
     }
-    out.flush()?;
-    Ok(RangeEnd { first_start, last_start, end, records: out.found })
+    sink.flush()?;
+    Ok(RangeEnd { first_start, last_start, end, records: sink.n_results })
 }
 
 struct Decoded<R>(R);
 
 impl<R: Read + FileStream> ByteSource for Decoded<R> {
-    fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>> {
-        let ending = match self.0.read(to.capacity(CHUNK_BYTES)) {
+    fn more(&mut self, output: &mut Buffer) -> Result<Option<Ending>> {
+        let ending = match self.0.read(output.capacity(CHUNK_BYTES)) {
             Ok(0) => Ending::Member,
             Ok(count) => {
-                to.advance(count);
+                output.advance(count);
                 return Ok(None);
             }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(None),
@@ -62,8 +62,8 @@ impl<R: Read + FileStream> ByteSource for Decoded<R> {
         Ok(None)
     }
 
-    fn reached(&self, position: u64) -> u64 {
-        self.0.of_file(position)
+    fn file_position(&self, position: u64) -> u64 {
+        self.0.file_bytes(position)
     }
 
     /// The length is unknown. The value is small enough to be added to a position without overflow.

@@ -8,50 +8,50 @@ use crate::record::ReadResult;
 use webtwin_base::read_at::Bytes;
 use webtwin_job::DigestPolicy;
 
-fn within(limits: &RecordLimits) -> InputSettings {
+fn settings_within(limits: &RecordLimits) -> InputSettings {
     InputSettings { limits: *limits, digests: DigestPolicy::Check, ..InputSettings::default() }
 }
 
-fn whole(bytes: &[u8], limits: &RecordLimits, block_bytes: usize) -> Vec<ReadResult> {
-    let mut found = Vec::new();
-    let mut sink = |one| {
-        found.push(one);
+fn read_whole(bytes: &[u8], limits: &RecordLimits, block_bytes: usize) -> Vec<ReadResult> {
+    let mut results = Vec::new();
+    let mut sink = |result| {
+        results.push(result);
         Ok(())
     };
     let file = Bytes(bytes.to_vec());
-    let input = within(limits);
-    let out = &mut CountingSink::new(&input, &mut sink);
-    let end = read_in_blocks(&file, 0..file.len(), EntryPoint::Search, out, block_bytes).unwrap();
-    assert_eq!(end.records, found.len() as u64);
-    found
+    let input = settings_within(limits);
+    let sink = &mut CountingSink::new(&input, &mut sink);
+    let end = read_in_blocks(&file, 0..file.len(), EntryPoint::Search, sink, block_bytes).unwrap();
+    assert_eq!(end.records, results.len() as u64);
+    results
 }
 
-fn offset(found: &ReadResult) -> u64 {
-    match found {
+fn offset(result: &ReadResult) -> u64 {
+    match result {
         ReadResult::Page(page) => page.offset,
         ReadResult::Refused(refused) => refused.offset,
     }
 }
 
-fn by_ranges(bytes: &[u8], limits: &RecordLimits, block_bytes: usize, range_bytes: u64) -> Vec<ReadResult> {
+fn read_by_ranges(bytes: &[u8], limits: &RecordLimits, block_bytes: usize, range_bytes: u64) -> Vec<ReadResult> {
     let file = Bytes(bytes.to_vec());
     let mut ends = Vec::new();
-    let mut found = Vec::new();
+    let mut results = Vec::new();
     for start in (0..file.len()).step_by(range_bytes as usize) {
-        let mut of_range = Vec::new();
-        let mut sink = |one| {
-            of_range.push(one);
+        let mut range_results = Vec::new();
+        let mut sink = |result| {
+            range_results.push(result);
             Ok(())
         };
         let range = start..(start + range_bytes).min(file.len());
-        let input = within(limits);
-        let out = &mut CountingSink::new(&input, &mut sink);
-        ends.push(read_in_blocks(&file, range, EntryPoint::Search, out, block_bytes).unwrap());
-        found.push(of_range);
+        let input = settings_within(limits);
+        let sink = &mut CountingSink::new(&input, &mut sink);
+        ends.push(read_in_blocks(&file, range, EntryPoint::Search, sink, block_bytes).unwrap());
+        results.push(range_results);
     }
-    let true_from = settle(&ends);
-    let of_range = |(found, from): (Vec<ReadResult>, u64)| found.into_iter().filter(move |one| offset(one) >= from);
-    found.into_iter().zip(true_from).flat_map(of_range).collect()
+    let valid_from = settle(&ends);
+    let results_from = |(found, from): (Vec<ReadResult>, u64)| found.into_iter().filter(move |one| offset(one) >= from);
+    results.into_iter().zip(valid_from).flat_map(results_from).collect()
 }
 
 fn record(format: RecordFormat, url: &str, length: Option<usize>, payload: &[u8]) -> Vec<u8> {
@@ -145,7 +145,7 @@ enum Piece {
 }
 
 fn piece() -> impl Strategy<Value = Piece> {
-    let at = any::<prop::sample::Index>;
+    let position = any::<prop::sample::Index>;
     prop_oneof![
         6 => (0usize..40).prop_map(Piece::Page),
         2 => (1usize..5, cut_of_archive()).prop_map(|(records, cut)| Piece::Archive { records, cut }),
@@ -153,9 +153,9 @@ fn piece() -> impl Strategy<Value = Piece> {
         1 => prop::collection::vec(any::<u8>(), 1..200).prop_map(Piece::Garbage),
         1 => (1usize..300).prop_map(Piece::Zeros),
         1 => (1usize..90).prop_map(Piece::NewLines),
-        2 => (0usize..40, at(), 1u8..).prop_map(|(words, at, by)| Piece::Flipped { words, at, by }),
-        1 => (0usize..40, at()).prop_map(|(words, at)| Piece::Cut { words, at }),
-        1 => (1usize..40, at()).prop_map(|(words, by)| Piece::TooShort { words, by }),
+        2 => (0usize..40, position(), 1u8..).prop_map(|(words, at, by)| Piece::Flipped { words, at, by }),
+        1 => (0usize..40, position()).prop_map(|(words, at)| Piece::Cut { words, at }),
+        1 => (1usize..40, position()).prop_map(|(words, by)| Piece::TooShort { words, by }),
         1 => (1usize..40).prop_map(|words| Piece::TooLong { words }),
     ]
 }
@@ -168,8 +168,8 @@ fn cut_of_archive() -> impl Strategy<Value = usize> {
 }
 
 fn any_piece() -> impl Strategy<Value = Piece> {
-    let wrong = (1usize..40, 0usize..900).prop_map(|(words, length)| Piece::WrongLength { words, length });
-    prop_oneof![12 => piece(), 1 => wrong]
+    let wrong_length = (1usize..40, 0usize..900).prop_map(|(words, length)| Piece::WrongLength { words, length });
+    prop_oneof![12 => piece(), 1 => wrong_length]
 }
 
 /// Makes a file of `pieces`; returns it and the URLs of its undamaged pages.
@@ -206,20 +206,20 @@ fn file(format: RecordFormat, packing: Packing, pieces: &[Piece]) -> (Vec<u8>, V
             Piece::Zeros(count) => bytes.extend(vec![0; *count]),
             Piece::NewLines(count) => bytes.extend(b"\r\n".repeat(*count)),
             Piece::Flipped { words, at, by } => {
-                let mut damaged = packing.pack(&page("damaged", None, damaged_words(*words)));
-                let at = at.index(damaged.len());
-                damaged[at] ^= by;
-                bytes.extend(damaged);
+                let mut damaged_record = packing.pack(&page("damaged", None, damaged_words(*words)));
+                let at = at.index(damaged_record.len());
+                damaged_record[at] ^= by;
+                bytes.extend(damaged_record);
             }
             Piece::Cut { words, at } => {
-                let damaged = packing.pack(&page("damaged", None, damaged_words(*words)));
+                let damaged_record = packing.pack(&page("damaged", None, damaged_words(*words)));
                 // A line of ARC that is cut off merges with the next, because URLs may contain
                 // URLs.
-                let least = match format == RecordFormat::Arc && lengths_alone {
-                    true => memchr::memchr(b'\n', &damaged).expect("its head is a line") + 1,
+                let minimum = match format == RecordFormat::Arc && lengths_alone {
+                    true => memchr::memchr(b'\n', &damaged_record).expect("its head is a line") + 1,
                     false => 0,
                 };
-                bytes.extend(&damaged[..least + at.index(damaged.len() - least)]);
+                bytes.extend(&damaged_record[..minimum + at.index(damaged_record.len() - minimum)]);
             }
             Piece::WrongLength { words, length } => {
                 let length = if lengths_alone { &20_000 } else { length };
@@ -256,12 +256,12 @@ proptest! {
     ) {
         let limits = RecordLimits { record_bytes, head_bytes: 400, ..RecordLimits::default() };
         let (bytes, _) = file(format, packing, &pieces);
-        let expected = whole(&bytes, &limits, block_bytes);
+        let expected = read_whole(&bytes, &limits, block_bytes);
         // The bytes that zstd yields before an error depend on the size of its input pieces.
         if packing != Packing::Zstd {
-            prop_assert_eq!(&whole(&bytes, &limits, BLOCK_BYTES), &expected, "whole, but in large blocks");
+            prop_assert_eq!(&read_whole(&bytes, &limits, BLOCK_BYTES), &expected, "whole, but in large blocks");
         }
-        prop_assert_eq!(&by_ranges(&bytes, &limits, block_bytes, range_bytes), &expected);
+        prop_assert_eq!(&read_by_ranges(&bytes, &limits, block_bytes, range_bytes), &expected);
     }
 
     #[test]
@@ -278,8 +278,8 @@ proptest! {
             Ok(())
         };
         let limits = RecordLimits::default();
-        read_stream(&bytes[..], &within(&limits), &mut sink).unwrap();
-        prop_assert_eq!(found, whole(&bytes, &limits, BLOCK_BYTES));
+        read_stream(&bytes[..], &settings_within(&limits), &mut sink).unwrap();
+        prop_assert_eq!(found, read_whole(&bytes, &limits, BLOCK_BYTES));
     }
 
     #[test]
@@ -289,7 +289,7 @@ proptest! {
         pieces in prop::collection::vec(piece(), 0..8),
     ) {
         let (bytes, mut urls) = file(format, packing, &[&[Piece::Page(3)], &*pieces].concat());
-        let mut found: Vec<String> = whole(&bytes, &RecordLimits::default(), BLOCK_BYTES)
+        let mut found: Vec<String> = read_whole(&bytes, &RecordLimits::default(), BLOCK_BYTES)
             .into_iter()
             .filter_map(|one| match one {
                 ReadResult::Page(page) => Some(page.url),
@@ -330,21 +330,25 @@ fn pages_of_arc_files_have_location_date_type_and_status() {
             [members[1].len(), members[2].len()],
         ),
     ] {
-        let found = whole(&bytes, &limits, BLOCK_BYTES);
-        let [ReadResult::Refused(version), ReadResult::Page(one), ReadResult::Page(two), ReadResult::Refused(server)] =
-            &found[..]
+        let results = read_whole(&bytes, &limits, BLOCK_BYTES);
+        let [
+            ReadResult::Refused(version),
+            ReadResult::Page(first_page),
+            ReadResult::Page(second_page),
+            ReadResult::Refused(server),
+        ] = &results[..]
         else {
-            panic!("{found:?}")
+            panic!("{results:?}")
         };
         assert_eq!([version.reason, server.reason], [Reason::NotAPageRecord; 2]);
-        assert_eq!([one.url.as_str(), two.url.as_str()], ["http://a/one page", "http://a/2"]);
-        assert_eq!([one.body.as_slice(), two.body.as_slice()], [b"<p>one", b"<p>two"]);
-        assert_eq!((one.charset.as_deref(), two.charset.as_deref()), (Some("latin1"), None));
-        assert_eq!([one.offset, two.offset], starts.map(|start| start as u64));
-        assert_eq!([one.length, two.length], lengths.map(|length| length as u64));
-        assert_eq!([one.fetch_time, two.fetch_time], [1_199_243_045; 2]);
-        assert_eq!([one.repaired, two.repaired], [None; 2]);
-        assert_eq!(by_ranges(&bytes, &limits, 512, 20), found);
+        assert_eq!([first_page.url.as_str(), second_page.url.as_str()], ["http://a/one page", "http://a/2"]);
+        assert_eq!([first_page.body.as_slice(), second_page.body.as_slice()], [b"<p>one", b"<p>two"]);
+        assert_eq!((first_page.charset.as_deref(), second_page.charset.as_deref()), (Some("latin1"), None));
+        assert_eq!([first_page.offset, second_page.offset], starts.map(|start| start as u64));
+        assert_eq!([first_page.length, second_page.length], lengths.map(|length| length as u64));
+        assert_eq!([first_page.fetch_time, second_page.fetch_time], [1_199_243_045; 2]);
+        assert_eq!([first_page.repaired, second_page.repaired], [None; 2]);
+        assert_eq!(read_by_ranges(&bytes, &limits, 512, 20), results);
     }
 }
 
@@ -355,18 +359,19 @@ fn archive_truncated_within_a_record_repeats_no_record() {
         formats.into_iter().flat_map(|format| [Packing::Plain, Packing::Stored].map(|packing| (format, packing)))
     {
         // The cuts are within the line ends of the last record, up to its head.
-        for cut in 0..90 {
-            let pieces = [Piece::Page(3), Piece::Archive { records: 3, cut }, Piece::Page(200), Piece::Page(3)];
+        for cut_length in 0..90 {
+            let pieces =
+                [Piece::Page(3), Piece::Archive { records: 3, cut: cut_length }, Piece::Page(200), Piece::Page(3)];
             let (bytes, urls) = file(format, packing, &pieces);
-            let expected = whole(&bytes, &RecordLimits::default(), BLOCK_BYTES);
+            let expected = read_whole(&bytes, &RecordLimits::default(), BLOCK_BYTES);
             let pages: Vec<_> =
                 expected.iter().map(|one| matches!(one, ReadResult::Page(page) if page.repaired.is_none())).collect();
             assert_eq!(pages, vec![true; urls.len()]);
             for range_bytes in (1..300).step_by(7) {
                 assert_eq!(
-                    by_ranges(&bytes, &RecordLimits::default(), 512, range_bytes),
+                    read_by_ranges(&bytes, &RecordLimits::default(), 512, range_bytes),
                     expected,
-                    "{format:?} {packing:?} {cut} {range_bytes}"
+                    "{format:?} {packing:?} {cut_length} {range_bytes}"
                 );
             }
         }
@@ -374,52 +379,53 @@ fn archive_truncated_within_a_record_repeats_no_record() {
 }
 
 /// URLs of pages, and reasons of refusals with their bytes.
-fn outline(found: &[ReadResult]) -> (Vec<&str>, Vec<(Reason, u64)>) {
-    fn url(one: &ReadResult) -> Option<&str> {
-        match one {
+fn outline(results: &[ReadResult]) -> (Vec<&str>, Vec<(Reason, u64)>) {
+    fn url(result: &ReadResult) -> Option<&str> {
+        match result {
             ReadResult::Page(page) => Some(page.url.rsplit('/').next().unwrap_or_default()),
             ReadResult::Refused(_) => None,
         }
     }
-    let reason = |one: &ReadResult| match one {
+    let reason = |result: &ReadResult| match result {
         ReadResult::Page(_) => None,
         ReadResult::Refused(refused) => Some((refused.reason, refused.bytes)),
     };
-    (found.iter().filter_map(url).collect(), found.iter().filter_map(reason).collect())
+    (results.iter().filter_map(url).collect(), results.iter().filter_map(reason).collect())
 }
 
 /// Reads a file as a whole, in ranges, and each record again by its place.
-fn read_in_all_ways(bytes: &[u8], what: &str) -> Vec<ReadResult> {
-    let found = whole(bytes, &RecordLimits::default(), BLOCK_BYTES);
+fn read_in_all_ways(bytes: &[u8], case: &str) -> Vec<ReadResult> {
+    let results = read_whole(bytes, &RecordLimits::default(), BLOCK_BYTES);
     for range_bytes in [1, 7, 100, 5000] {
-        assert_eq!(by_ranges(bytes, &RecordLimits::default(), 512, range_bytes), found, "{what}, {range_bytes}");
+        assert_eq!(read_by_ranges(bytes, &RecordLimits::default(), 512, range_bytes), results, "{case}, {range_bytes}");
     }
-    for one in found.iter().filter(|one| matches!(one, ReadResult::Page(_))) {
-        let (place, mut again) = (offset(one), Vec::new());
-        let mut sink = |one| {
-            again.push(one);
+    for result in results.iter().filter(|one| matches!(one, ReadResult::Page(_))) {
+        let (place, mut reread) = (offset(result), Vec::new());
+        let mut sink = |record| {
+            reread.push(record);
             Ok(())
         };
-        read_again(&Bytes(bytes.to_vec()), place..place + 1, &within(&RecordLimits::default()), &mut sink).unwrap();
-        assert!(again.contains(one), "{what}: {place} holds {again:?}");
+        read_again(&Bytes(bytes.to_vec()), place..place + 1, &settings_within(&RecordLimits::default()), &mut sink)
+            .unwrap();
+        assert!(reread.contains(result), "{case}: {place} holds {reread:?}");
     }
-    found
+    results
 }
 
 #[test]
 fn members_may_begin_and_end_anywhere_between_plain_records() {
     let pages: Vec<Vec<u8>> =
         (0..6).map(|i| record(RecordFormat::Warc, &i.to_string(), None, words(i, 200).as_bytes())).collect();
-    let all = pages.concat();
+    let records = pages.concat();
     let heads = |page: &[u8]| memchr::memmem::find(page, b"\r\n\r\n").unwrap() + 4;
     for packing in [Packing::Gzip, Packing::Stored, Packing::Zstd] {
         let pack =
             |pieces: &mut dyn Iterator<Item = &[u8]>| pieces.flat_map(|piece| packing.pack(piece)).collect::<Vec<u8>>();
         let (first, rest) = (pages[..2].concat(), pages[2..].concat());
-        for (what, bytes) in [
-            ("blocks", pack(&mut all.chunks(700))),
-            ("blocks that end a record at times", pack(&mut all.chunks(pages[0].len()))),
-            ("small blocks", pack(&mut all.chunks(3))),
+        for (case, bytes) in [
+            ("blocks", pack(&mut records.chunks(700))),
+            ("blocks that end a record at times", pack(&mut records.chunks(pages[0].len()))),
+            ("small blocks", pack(&mut records.chunks(3))),
             (
                 "heads and bodies",
                 pack(&mut pages.iter().flat_map(|page| <[&[u8]; 2]>::from(page.split_at(heads(page))))),
@@ -433,10 +439,10 @@ fn members_may_begin_and_end_anywhere_between_plain_records() {
                 "plain between",
                 [pack(&mut first.chunks(90)), pages[2].clone(), pack(&mut pages[3..].concat().chunks(90))].concat(),
             ),
-            ("one member", packing.pack(&all)),
+            ("one member", packing.pack(&records)),
         ] {
-            let found = read_in_all_ways(&bytes, what);
-            assert_eq!(outline(&found), (vec!["0", "1", "2", "3", "4", "5"], vec![]), "{what} {packing:?}");
+            let results = read_in_all_ways(&bytes, case);
+            assert_eq!(outline(&results), (vec!["0", "1", "2", "3", "4", "5"], vec![]), "{case} {packing:?}");
         }
     }
 }
@@ -447,8 +453,8 @@ fn gzip_and_zstd_and_plain_records_may_follow_each_other() {
     let packings = [Packing::Zstd, Packing::Plain, Packing::Gzip, Packing::Plain, Packing::Zstd, Packing::Gzip];
     for first in 0..packings.len() {
         let bytes: Vec<u8> = (0..6).flat_map(|i| packings[(first + i) % packings.len()].pack(&page(i))).collect();
-        let found = read_in_all_ways(&bytes, "mixed");
-        assert_eq!(outline(&found), (vec!["0", "1", "2", "3", "4", "5"], vec![]), "{first}");
+        let results = read_in_all_ways(&bytes, "mixed");
+        assert_eq!(outline(&results), (vec!["0", "1", "2", "3", "4", "5"], vec![]), "{first}");
     }
 }
 
@@ -463,15 +469,15 @@ fn each_frame_finds_its_dictionary_at_any_position() {
         pages.iter().for_each(|page| bytes.extend(compressor.compress(page).unwrap()));
         bytes
     };
-    let without = |page: &[u8]| Packing::Zstd.pack(page);
+    let frame_of = |page: &[u8]| Packing::Zstd.pack(page);
     let limits = RecordLimits::default();
     // Between two dictionaries there is a frame that needs none, or a plain record.
-    for between in [without(&pages[200]), pages[200].clone()] {
-        let bytes = [part(&pages[..200]), between, part(&pages[201..399]), without(&pages[399])].concat();
-        let found = whole(&bytes, &limits, BLOCK_BYTES);
-        assert_eq!((outline(&found).0.len(), outline(&found).1), (400, vec![]));
+    for middle in [frame_of(&pages[200]), pages[200].clone()] {
+        let bytes = [part(&pages[..200]), middle, part(&pages[201..399]), frame_of(&pages[399])].concat();
+        let results = read_whole(&bytes, &limits, BLOCK_BYTES);
+        assert_eq!((outline(&results).0.len(), outline(&results).1), (400, vec![]));
         for range_bytes in [300, 5000, 20_000] {
-            assert_eq!(by_ranges(&bytes, &limits, 512, range_bytes), found, "{range_bytes}");
+            assert_eq!(read_by_ranges(&bytes, &limits, 512, range_bytes), results, "{range_bytes}");
         }
     }
 }
@@ -479,21 +485,21 @@ fn each_frame_finds_its_dictionary_at_any_position() {
 #[test]
 fn a_window_over_the_limit_is_named_with_the_setting_that_raises_it() {
     let page = record(RecordFormat::Warc, "0", None, b"text");
-    let raw = |window: u8| {
+    let frame_with_window = |window: u8| {
         [&[0x28, 0xb5, 0x2f, 0xfd, 0, window << 3], &(page.len() as u32 * 8 + 1).to_le_bytes()[..3], &page].concat()
     };
     let read = |bytes: Vec<u8>, limits: RecordLimits| {
         let mut count = 0;
-        let mut sink = |found| {
-            count += usize::from(matches!(found, ReadResult::Page(_)));
+        let mut sink = |result| {
+            count += usize::from(matches!(result, ReadResult::Page(_)));
             Ok(())
         };
         let length = bytes.len() as u64;
-        read_range(&Bytes(bytes), 0..length, &within(&limits), &mut sink).map(|_| count)
+        read_range(&Bytes(bytes), 0..length, &settings_within(&limits), &mut sink).map(|_| count)
     };
     let limits = RecordLimits::default();
-    assert_eq!(read(raw(18), limits).unwrap(), 1, "256 MiB");
-    let large = [raw(10), raw(21)].concat();
+    assert_eq!(read(frame_with_window(18), limits).unwrap(), 1, "256 MiB");
+    let large = [frame_with_window(10), frame_with_window(21)].concat();
     let error = read(large.clone(), limits).unwrap_err();
     let message = error.of_input("a.warc.zst").to_string();
     assert!(message.contains("a.warc.zst") && message.contains("2.0 GiB"), "{message}");
@@ -506,21 +512,25 @@ fn lost_bytes_are_counted() {
     let pages: Vec<Vec<u8>> =
         (0..40).map(|i| record(RecordFormat::Warc, &i.to_string(), None, words(i, 200).as_bytes())).collect();
     let member = |page: &Vec<u8>| Packing::Gzip.pack(page);
-    let (before, after) = (pages[..3].iter().flat_map(member).collect::<Vec<u8>>(), member(&pages[3]));
-    let lost = |bytes: &[u8]| outline(&whole(bytes, &RecordLimits::default(), BLOCK_BYTES)).1;
+    let (prefix, suffix) = (pages[..3].iter().flat_map(member).collect::<Vec<u8>>(), member(&pages[3]));
+    let lost_records = |bytes: &[u8]| outline(&read_whole(bytes, &RecordLimits::default(), BLOCK_BYTES)).1;
     let garbage = vec![b'?'; 5000];
-    assert_eq!(lost(&[&before[..], &garbage, &after].concat()), [(Reason::Garbage, 5000)]);
+    assert_eq!(lost_records(&[&prefix[..], &garbage, &suffix].concat()), [(Reason::Garbage, 5000)]);
     // One member with many records, damaged in its middle: its rest is lost.
-    let mut one = Packing::Gzip.pack(&pages.concat());
-    let middle = one.len() / 2;
-    one[middle..middle + 50].fill(0xff);
-    let all: u64 = lost(&[&before[..], &one, &after].concat()).iter().map(|lost| lost.1).sum();
-    assert!((one.len() as u64 / 3..one.len() as u64 * 2 / 3).contains(&all), "{all} of {}", one.len());
+    let mut large_member = Packing::Gzip.pack(&pages.concat());
+    let middle = large_member.len() / 2;
+    large_member[middle..middle + 50].fill(0xff);
+    let lost_bytes: u64 = lost_records(&[&prefix[..], &large_member, &suffix].concat()).iter().map(|lost| lost.1).sum();
+    assert!(
+        (large_member.len() as u64 / 3..large_member.len() as u64 * 2 / 3).contains(&lost_bytes),
+        "{lost_bytes} of {}",
+        large_member.len()
+    );
     // A file of many blocks: only the records that extend into the damaged one are lost.
     let mut blocks: Vec<Vec<u8>> = pages.concat().chunks(1000).map(|block| Packing::Gzip.pack(block)).collect();
     blocks[20][100..120].fill(0);
-    let found = whole(&blocks.concat(), &RecordLimits::default(), BLOCK_BYTES);
-    assert!(outline(&found).0.len() >= 36, "{:?}", outline(&found));
-    let all: u64 = outline(&found).1.iter().map(|lost| lost.1).sum();
-    assert!((500..4000).contains(&all), "{all}");
+    let results = read_whole(&blocks.concat(), &RecordLimits::default(), BLOCK_BYTES);
+    assert!(outline(&results).0.len() >= 36, "{:?}", outline(&results));
+    let lost_bytes: u64 = outline(&results).1.iter().map(|lost| lost.1).sum();
+    assert!((500..4000).contains(&lost_bytes), "{lost_bytes}");
 }

@@ -25,28 +25,28 @@ pub(super) enum Ending {
 #[derive(Default)]
 pub(super) struct Buffer {
     bytes: Vec<u8>,
-    filled: usize,
+    length: usize,
 }
 
 impl Buffer {
     /// Returns the filled part.
     pub(super) fn filled(&self) -> &[u8] {
-        &self.bytes[..self.filled]
+        &self.bytes[..self.length]
     }
 
     /// Returns space for `length` bytes after the filled part.
     pub(super) fn capacity(&mut self, length: usize) -> &mut [u8] {
-        let end = self.filled + length;
+        let end = self.length + length;
         if self.bytes.len() < end {
             self.bytes.resize(end.max(self.bytes.len() * 3 / 2), 0);
         }
-        &mut self.bytes[self.filled..end]
+        &mut self.bytes[self.length..end]
     }
 
     /// Adds the first `length` bytes of [`Buffer::capacity`] to the filled part.
     pub(super) fn advance(&mut self, length: usize) {
-        self.filled += length;
-        debug_assert!(self.filled <= self.bytes.len());
+        self.length += length;
+        debug_assert!(self.length <= self.bytes.len());
     }
 
     /// Appends bytes to the filled part.
@@ -57,25 +57,25 @@ impl Buffer {
 
     /// Drops the filled bytes after the first `length`.
     fn truncate(&mut self, length: usize) {
-        self.filled = self.filled.min(length);
+        self.length = self.length.min(length);
     }
 
     /// Drops the first `length` filled bytes.
     pub(super) fn forget(&mut self, length: usize) {
-        self.bytes.copy_within(length..self.filled, 0);
-        self.filled -= length;
+        self.bytes.copy_within(length..self.length, 0);
+        self.length -= length;
     }
 
     /// Drops all bytes and keeps the memory.
     pub(super) fn clear(&mut self) {
-        self.filled = 0;
+        self.length = 0;
     }
 }
 
 /// Source of bytes in which WARC records follow one another: plain, or decoded from members.
 pub(super) trait ByteSource {
-    /// Appends the next bytes to `to`. Returns how the source ended, once it has.
-    fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>>;
+    /// Appends the next bytes to `output`. Returns how the source ended, once it has.
+    fn more(&mut self, output: &mut Buffer) -> Result<Option<Ending>>;
 
     /// Continues at `position`, if that requires no decoding of the bytes between. Returns true if
     /// it did.
@@ -108,14 +108,14 @@ pub(super) trait ByteSource {
         position
     }
 
-    /// Returns the number of bytes of the file that the record at `from..to` occupies; 0 if
+    /// Returns the number of bytes of the file that the record at `start..end` occupies; 0 if
     /// unknown. `last` is true if the source ends with the record.
-    fn length(&self, from: u64, to: u64, _last: bool) -> u64 {
-        to - from
+    fn length(&self, start: u64, end: u64, _last: bool) -> u64 {
+        end - start
     }
 
     /// Returns the position in the file that corresponds to `position`, estimated within a member.
-    fn reached(&self, position: u64) -> u64 {
+    fn file_position(&self, position: u64) -> u64 {
         position
     }
 
@@ -133,14 +133,14 @@ pub(super) struct Window<S> {
     pub source: S,
     buffer: Buffer,
     base: u64,
-    ended: Option<Ending>,
+    ending: Option<Ending>,
 }
 
 impl<S: ByteSource> Window<S> {
     /// Opens a window on `source`. `buffer` contains the bytes already read, from position `base`
     /// on.
-    pub(super) fn new(source: S, buffer: Buffer, base: u64, ended: Option<Ending>) -> Self {
-        Window { source, buffer, base, ended }
+    pub(super) fn new(source: S, buffer: Buffer, base: u64, ending: Option<Ending>) -> Self {
+        Window { source, buffer, base, ending }
     }
 
     /// Returns the buffer, for the next window.
@@ -160,22 +160,22 @@ impl<S: ByteSource> Window<S> {
 
     /// Returns how the source ended, if its end is in the window.
     pub(super) fn ended(&self) -> Option<Ending> {
-        self.ended
+        self.ending
     }
 
-    /// Reads until the window reaches `to` or the source ends. Returns true if `to` was reached.
-    pub(super) fn fill(&mut self, to: u64) -> Result<bool> {
-        while self.end() < to && self.ended.is_none() {
-            self.ended = self.source.more(&mut self.buffer)?;
+    /// Reads until the window reaches `end` or the source ends. Returns true if `end` was reached.
+    pub(super) fn fill(&mut self, end: u64) -> Result<bool> {
+        while self.end() < end && self.ending.is_none() {
+            self.ending = self.source.more(&mut self.buffer)?;
         }
-        Ok(self.end() >= to)
+        Ok(self.end() >= end)
     }
 
-    /// Returns the bytes at `from..to` that are in the window.
-    pub(super) fn get(&self, from: u64, to: u64) -> &[u8] {
-        let from = from.clamp(self.base, self.end());
-        let to = to.clamp(from, self.end());
-        &self.buffer.filled()[(from - self.base) as usize..(to - self.base) as usize]
+    /// Returns the bytes at `start..end` that are in the window.
+    pub(super) fn get(&self, start: u64, end: u64) -> &[u8] {
+        let start = start.clamp(self.base, self.end());
+        let end = end.clamp(start, self.end());
+        &self.buffer.filled()[(start - self.base) as usize..(end - self.base) as usize]
     }
 
     /// Permits dropping the bytes before `position`. They are dropped once they are half of the
@@ -191,7 +191,7 @@ impl<S: ByteSource> Window<S> {
     /// Ends the source at `position`, before bytes that have already been read.
     pub(super) fn end_at(&mut self, position: u64, ending: Ending) {
         self.buffer.truncate((position.max(self.base) - self.base) as usize);
-        self.ended = Some(ending);
+        self.ending = Some(ending);
     }
 
     /// Moves forward to `position` without keeping the bytes between.
@@ -199,12 +199,12 @@ impl<S: ByteSource> Window<S> {
         if position > self.end() && self.source.jump(position) {
             self.buffer.clear();
             self.base = position;
-            self.ended = None;
+            self.ending = None;
         }
-        while self.end() < position && self.ended.is_none() {
+        while self.end() < position && self.ending.is_none() {
             self.base = self.end();
             self.buffer.clear();
-            self.ended = self.source.more(&mut self.buffer)?;
+            self.ending = self.source.more(&mut self.buffer)?;
         }
         self.forget(position);
         Ok(())

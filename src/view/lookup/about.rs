@@ -32,8 +32,8 @@ pub struct RunInfo {
     pub recipes: BTreeMap<String, String>,
 }
 
-fn job_of_run<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Job, D::Error> {
-    Job::of_run(&serde_json::Value::deserialize(from)?).map_err(D::Error::custom)
+fn job_of_run<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Job, D::Error> {
+    Job::of_run(&serde_json::Value::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
 /// Description of an index: `job` of its manifest.
@@ -87,11 +87,11 @@ impl IndexSubject {
         }
         match serde_json::from_value::<IndexSubject>(manifest.job.clone()) {
             // Names of columns become paths in the folder, so they must not leave it.
-            Ok(about) => match about.columns.keys().find(|name| !is_plain(name)) {
+            Ok(subject) => match subject.columns.keys().find(|name| !is_plain(name)) {
                 Some(name) => refuse(format!(
                     "the manifest names a column {name:?}, which is not in the folder; rebuild the index"
                 )),
-                None => Ok((manifest, about)),
+                None => Ok((manifest, subject)),
             },
             Err(cause) => refuse(format!("the manifest cannot be read: {cause}; rebuild the index")),
         }

@@ -43,7 +43,7 @@ pub struct CopyOrder {
     pub elsewhere: bool,
 }
 
-/// Returns at most `most` other pages of a page's trivial cluster. Pages with the same text come
+/// Returns at most `limit` other pages of a page's trivial cluster. Pages with the same text come
 /// first, then those with the nearest simhash, then the newest, then the kept page, then the
 /// smallest id. With [`CopyOrder::newest`] the fetch time is compared first.
 ///
@@ -52,39 +52,40 @@ pub struct CopyOrder {
 ///
 /// # Cost
 /// Reads the rows of all pages of the cluster.
-pub fn alternates(index: &LookupIndex, page: u32, wanted: CopyOrder, most: usize) -> Result<Vec<Alternate>> {
-    let (row, own) = (index.page(page)?, index.content(page)?);
+pub fn alternates(index: &LookupIndex, page: u32, order: CopyOrder, limit: usize) -> Result<Vec<Alternate>> {
+    let (row, own_content) = (index.page(page)?, index.content(page)?);
     if row.cluster == NONE {
         return Ok(Vec::new());
     }
     let has_simhash = |row: &IndexedPageRow| row.bits & IndexedPageRow::SIMHASH != 0;
-    let mut found = Vec::new();
+    let mut alternates = Vec::new();
     for rank in index.cluster(row.cluster)?.filter(|&rank| rank != page) {
-        let (other, content) = (index.page(rank)?, index.content(rank)?);
-        if wanted.elsewhere && other.origin == row.origin {
+        let (other_row, content) = (index.page(rank)?, index.content(rank)?);
+        if order.elsewhere && other_row.origin == row.origin {
             continue;
         }
-        let same_text = own.exact != 0 && own.exact == content.exact;
-        let bits = (has_simhash(&row) && has_simhash(&other)).then(|| (own.simhash ^ content.simhash).count_ones());
-        let near = (!same_text, bits.unwrap_or(u32::MAX));
-        let time = Reverse(other.time);
-        let first = if wanted.newest { (time, near) } else { (Reverse(0), near) };
-        found.push(((first, time, other.is_skipped(), rank), same_text, bits, other));
+        let is_same_text = own_content.exact != 0 && own_content.exact == content.exact;
+        let bits = (has_simhash(&row) && has_simhash(&other_row))
+            .then(|| (own_content.simhash ^ content.simhash).count_ones());
+        let distance = (!is_same_text, bits.unwrap_or(u32::MAX));
+        let time = Reverse(other_row.time);
+        let first = if order.newest { (time, distance) } else { (Reverse(0), distance) };
+        alternates.push(((first, time, other_row.is_skipped(), rank), is_same_text, bits, other_row));
     }
-    found.sort_unstable_by_key(|one| one.0);
-    found.truncate(most);
-    let alternate = |(key, same_text, bits, other): (_, bool, Option<u32>, IndexedPageRow)| {
+    alternates.sort_unstable_by_key(|one| one.0);
+    alternates.truncate(limit);
+    let alternate = |(key, is_same_text, bits, other_row): (_, bool, Option<u32>, IndexedPageRow)| {
         let (.., rank): (_, _, _, u32) = key;
         Ok(Alternate {
-            id: hexadecimal(other.doc_id),
+            id: hexadecimal(other_row.doc_id),
             url: index.url(rank)?,
             title: index.title(rank)?,
-            fetched: (other.time > 0).then_some(other.time),
-            same_text,
+            fetched: (other_row.time > 0).then_some(other_row.time),
+            same_text: is_same_text,
             bits,
-            stays: !other.is_skipped(),
-            elsewhere: other.origin != row.origin,
+            stays: !other_row.is_skipped(),
+            elsewhere: other_row.origin != row.origin,
         })
     };
-    found.into_iter().map(alternate).collect()
+    alternates.into_iter().map(alternate).collect()
 }

@@ -131,32 +131,34 @@ impl<'i> LookupSession<'i> {
     /// # Errors
     /// Returns any error of [`LookupSession::url`].
     pub fn canonical(&mut self, url: &CanonicalUrl) -> Result<LookupHit> {
-        let found = self.id(doc_id(url.as_str()))?;
-        if found.page.is_some() || found.standing.is_some() {
-            return Ok(found);
+        let hit = self.id(doc_id(url.as_str()))?;
+        if hit.page.is_some() || hit.standing.is_some() {
+            return Ok(hit);
         }
         // A rule names the page that is kept, a prefix does not. So rules come first.
-        let by_rule = self.rewritten(url.as_str())?;
-        if by_rule.keep.is_some() {
-            return Ok(by_rule);
+        let rewritten_hit = self.rewritten_hit(url.as_str())?;
+        if rewritten_hit.keep.is_some() {
+            return Ok(rewritten_hit);
         }
         Ok(match self.index.prefix_of(url.as_str(), &mut self.scratch)? {
-            None => by_rule,
+            None => rewritten_hit,
             Some(prefix) if self.recheck.is_some_and(|recheck| recheck.is_due(doc_id(url.as_str()))) => {
-                LookupHit { action: UrlAction::Fetch, prefix: Some(prefix), recheck: true, ..by_rule }
+                LookupHit { action: UrlAction::Fetch, prefix: Some(prefix), recheck: true, ..rewritten_hit }
             }
-            Some(prefix) => LookupHit { action: UrlAction::Skip, prefix: Some(prefix), ..by_rule },
+            Some(prefix) => LookupHit { action: UrlAction::Skip, prefix: Some(prefix), ..rewritten_hit },
         })
     }
 
     /// Applies the URL rules to a URL that was not crawled. The URL is skipped if the rules rewrite
     /// it to the URL of a crawled page, or of a page on the list in force whose kept page was
     /// crawled.
-    fn rewritten(&self, url: &str) -> Result<LookupHit> {
-        let Some((rewritten, used)) = self.index.rules().rewrite(url) else { return Ok(LookupHit::NOTHING) };
-        let (found, rule) = (self.id(doc_id(&rewritten))?, used.last().copied());
-        let is_copy = found.action == UrlAction::Skip || found.recheck;
-        let keep = if is_copy { found.keep } else { found.page };
+    fn rewritten_hit(&self, url: &str) -> Result<LookupHit> {
+        let Some((rewritten_url, applied_rules)) = self.index.rules().rewrite(url) else {
+            return Ok(LookupHit::NOTHING);
+        };
+        let (hit, rule) = (self.id(doc_id(&rewritten_url))?, applied_rules.last().copied());
+        let is_copy = hit.action == UrlAction::Skip || hit.recheck;
+        let keep = if is_copy { hit.keep } else { hit.page };
         if keep.is_none() {
             return Ok(LookupHit { rule, ..LookupHit::NOTHING });
         }
@@ -170,7 +172,7 @@ impl<'i> LookupSession<'i> {
     /// # Errors
     /// Returns any error of [`LookupSession::url`].
     pub fn id(&self, id: DocId) -> Result<LookupHit> {
-        let Some(rank) = self.index.rank(id)? else { return self.standing(id) };
+        let Some(rank) = self.index.rank(id)? else { return self.hit_on_list(id) };
         let row = self.index.page(rank)?;
         let recheck = row.is_skipped() && self.recheck.is_some_and(|recheck| recheck.is_due(id));
         let action = if row.is_skipped() && !recheck { UrlAction::Skip } else { UrlAction::Fetch };
@@ -179,30 +181,30 @@ impl<'i> LookupSession<'i> {
     }
 
     /// Looks up a doc id that was not crawled on the list in force.
-    fn standing(&self, id: DocId) -> Result<LookupHit> {
+    fn hit_on_list(&self, id: DocId) -> Result<LookupHit> {
         let Some(row) = self.index.standing(id)? else { return Ok(LookupHit::NOTHING) };
         let recheck = self.recheck.is_some_and(|recheck| recheck.is_due(id));
         let action = if recheck { UrlAction::Fetch } else { UrlAction::Skip };
         let keep = match (row.keep != NONE).then(|| self.index.page(row.keep)).transpose()? {
             // Since the list was made, another page is kept for the page that it names.
-            Some(kept) if kept.keep != NONE => Some(kept.keep),
-            kept => kept.map(|_| row.keep),
+            Some(kept_page) if kept_page.keep != NONE => Some(kept_page.keep),
+            kept_page => kept_page.map(|_| row.keep),
         };
         Ok(LookupHit { action, keep, standing: Some(row.why), recheck, ..LookupHit::NOTHING })
     }
 
-    /// Appends the answer for a URL to `into` as one line: the action and, for a page to be
+    /// Appends the answer for a URL to `output` as one line: the action and, for a page to be
     /// skipped, a tab and the URL of the kept page.
     ///
     /// # Errors
     /// Returns any error of [`LookupSession::url`].
-    pub fn line(&self, found: &LookupHit, into: &mut String) -> Result<()> {
-        into.push_str(found.action.as_str());
-        if let (UrlAction::Skip, Some(keep)) = (found.action, found.keep) {
-            into.push('\t');
-            self.index.append_url(keep, into)?;
+    pub fn line(&self, hit: &LookupHit, output: &mut String) -> Result<()> {
+        output.push_str(hit.action.as_str());
+        if let (UrlAction::Skip, Some(keep)) = (hit.action, hit.keep) {
+            output.push('\t');
+            self.index.append_url(keep, output)?;
         }
-        into.push('\n');
+        output.push('\n');
         Ok(())
     }
 
@@ -218,13 +220,20 @@ impl<'i> LookupSession<'i> {
                 ..LookupAnswer::of(UrlAction::Reject)
             }),
             Ok(canonical) => {
-                let found = self.canonical(&canonical)?;
+                let hit = self.canonical(&canonical)?;
                 let id = hexadecimal(doc_id(canonical.as_str()));
                 let rules = self.index.rules();
-                let rewritten = found.rule.and_then(|_| rules.rewrite(canonical.as_str())).map(|row| row.0);
-                let unknown = self.unknown(&found, doc_id(canonical.as_str()), Some(canonical.host()))?;
+                let rewritten_url = hit.rule.and_then(|_| rules.rewrite(canonical.as_str())).map(|row| row.0);
+                let unknown_url = self.unknown_url(&hit, doc_id(canonical.as_str()), Some(canonical.host()))?;
                 let (url, canonical) = (Some(url.to_string()), Some(canonical.as_str().to_string()));
-                Ok(LookupAnswer { url, canonical, id: Some(id), rewritten, unknown, ..self.answered(&found)? })
+                Ok(LookupAnswer {
+                    url,
+                    canonical,
+                    id: Some(id),
+                    rewritten: rewritten_url,
+                    unknown: unknown_url,
+                    ..self.answer_hit(&hit)?
+                })
             }
         }
     }
@@ -234,31 +243,31 @@ impl<'i> LookupSession<'i> {
     /// # Errors
     /// Returns any error of [`LookupSession::url`].
     pub fn answer_id(&self, id: DocId) -> Result<LookupAnswer> {
-        let found = self.id(id)?;
-        let canonical = found.page.map(|page| self.index.url(page)).transpose()?;
-        let unknown = self.unknown(&found, id, None)?;
-        Ok(LookupAnswer { id: Some(hexadecimal(id)), canonical, unknown, ..self.answered(&found)? })
+        let hit = self.id(id)?;
+        let canonical = hit.page.map(|page| self.index.url(page)).transpose()?;
+        let unknown_url = self.unknown_url(&hit, id, None)?;
+        Ok(LookupAnswer { id: Some(hexadecimal(id)), canonical, unknown: unknown_url, ..self.answer_hit(&hit)? })
     }
 
-    fn unknown(&self, found: &LookupHit, id: DocId, host: Option<&str>) -> Result<Option<UnknownUrl>> {
-        let is_unknown = found.action == UrlAction::Unknown;
+    fn unknown_url(&self, hit: &LookupHit, id: DocId, host: Option<&str>) -> Result<Option<UnknownUrl>> {
+        let is_unknown = hit.action == UrlAction::Unknown;
         is_unknown.then(|| UnknownUrl::explain(self.index, id, host)).transpose()
     }
 
-    fn answered(&self, found: &LookupHit) -> Result<LookupAnswer> {
+    fn answer_hit(&self, hit: &LookupHit) -> Result<LookupAnswer> {
         let index = self.index;
-        let mut answer = LookupAnswer { known: found.page.is_some(), ..LookupAnswer::of(found.action) };
-        if let Some(prefix) = found.prefix {
+        let mut answer = LookupAnswer { known: hit.page.is_some(), ..LookupAnswer::of(hit.action) };
+        if let Some(prefix) = hit.prefix {
             (answer.prefix, answer.why) = (Some(index.prefix(prefix)?), Some("prefix".into()));
         }
-        if let Some(rule) = found.rule {
+        if let Some(rule) = hit.rule {
             answer.rule = Some(RuleAnswer::of(&index.rules().all()[rule]));
-            answer.why = found.keep.map(|_| "rule".into()).or(answer.why);
+            answer.why = hit.keep.map(|_| "rule".into()).or(answer.why);
         }
-        if let Some(why) = found.standing {
+        if let Some(why) = hit.standing {
             answer.why = Some(index.word(why).into());
         }
-        if let Some(page) = found.page {
+        if let Some(page) = hit.page {
             let row = index.page(page)?;
             answer.title = Some(index.title(page)?);
             if row.is_skipped() {
@@ -277,10 +286,10 @@ impl<'i> LookupSession<'i> {
                 });
             }
         }
-        if found.recheck {
+        if hit.recheck {
             answer.why = Some("recheck".into());
         }
-        answer.keep = found.keep.map(|keep| PageAnswer::read(index, keep)).transpose()?;
+        answer.keep = hit.keep.map(|keep| PageAnswer::read(index, keep)).transpose()?;
         Ok(answer)
     }
 }
@@ -376,7 +385,7 @@ pub struct LookupAnswer {
 impl LookupAnswer {
     fn of(action: UrlAction) -> LookupAnswer {
         let (url, canonical, id, why, role, keep, cluster, collection, prefix) = Default::default();
-        let (title, rewritten, rule, unknown) = Default::default();
+        let (title, rewritten_url, rule, problem) = Default::default();
         LookupAnswer {
             url,
             canonical,
@@ -390,9 +399,9 @@ impl LookupAnswer {
             cluster,
             collection,
             prefix,
-            rewritten,
+            rewritten: rewritten_url,
             rule,
-            unknown,
+            unknown: problem,
         }
     }
 }
@@ -404,33 +413,33 @@ impl LookupAnswer {
 ///
 /// # Cost
 /// One or two microseconds a line.
-pub fn answer_lines(asker: &mut LookupSession<'_>, lines: &str, form: LineForm, into: &mut String) -> Result<u64> {
+pub fn answer_lines(asker: &mut LookupSession<'_>, lines: &str, form: LineForm, output: &mut String) -> Result<u64> {
     let mut count = 0;
     for line in lines.lines() {
         count += 1;
         let id = if form.ids { Some(id_of(line.trim())) } else { None };
         match (id, form.json) {
             (None, false) => {
-                let found = asker.url(line)?;
-                asker.line(&found, into)?;
+                let hit = asker.url(line)?;
+                asker.line(&hit, output)?;
             }
-            (None, true) => put(&asker.answer(line)?, into),
-            (Some(None), false) => into.push_str("reject\n"),
+            (None, true) => put_line(&asker.answer(line)?, output),
+            (Some(None), false) => output.push_str("reject\n"),
             (Some(None), true) => {
-                put(
+                put_line(
                     &LookupAnswer {
                         id: Some(line.into()),
                         why: Some("not_an_id".into()),
                         ..LookupAnswer::of(UrlAction::Reject)
                     },
-                    into,
+                    output,
                 );
             }
             (Some(Some(id)), false) => {
-                let found = asker.id(id)?;
-                asker.line(&found, into)?;
+                let hit = asker.id(id)?;
+                asker.line(&hit, output)?;
             }
-            (Some(Some(id)), true) => put(&asker.answer_id(id)?, into),
+            (Some(Some(id)), true) => put_line(&asker.answer_id(id)?, output),
         }
     }
     Ok(count)
@@ -445,7 +454,7 @@ pub struct LineForm {
     pub json: bool,
 }
 
-fn put(answer: &LookupAnswer, into: &mut String) {
+fn put_line(answer: &LookupAnswer, output: &mut String) {
     let text = serde_json::to_string(answer).expect("an answer is plain values");
-    writeln!(into, "{text}").expect("writing to a string");
+    writeln!(output, "{text}").expect("writing to a string");
 }

@@ -126,17 +126,19 @@ impl Checker {
     ///
     /// # Cost
     /// One pass over the body, one look-up for each chunk, and one in each table of simhashes.
-    pub fn check(&mut self, index: &LookupIndex, asked: CheckRequest<'_>) -> Result<Check> {
+    pub fn check(&mut self, index: &LookupIndex, request: CheckRequest<'_>) -> Result<Check> {
         let blank = CanonicalUrl::parse("http://localhost/").expect("this is a URL");
-        let text = match asked.form {
-            RequestForm::Html => self.extractor.html(asked.body, asked.charset, asked.url.unwrap_or(&blank)).text,
-            RequestForm::Xhtml => self.extractor.xhtml(asked.body, asked.charset, asked.url.unwrap_or(&blank)).text,
-            RequestForm::Text => self.extractor.text(asked.body, asked.charset).text,
+        let text = match request.form {
+            RequestForm::Html => self.extractor.html(request.body, request.charset, request.url.unwrap_or(&blank)).text,
+            RequestForm::Xhtml => {
+                self.extractor.xhtml(request.body, request.charset, request.url.unwrap_or(&blank)).text
+            }
+            RequestForm::Text => self.extractor.text(request.body, request.charset).text,
         };
         let document = self.recipe.fingerprint(text, &mut self.fprints);
         // The job identifies pages with little text by their bytes, so the check must do so too.
-        let by_bytes = text.len() < self.job.chunks.min_text as usize;
-        let exact = if by_bytes { instead_of_text(bytes(asked.body)) } else { document.exact };
+        let is_too_short = text.len() < self.job.chunks.min_text as usize;
+        let exact = if is_too_short { instead_of_text(bytes(request.body)) } else { document.exact };
         let simhash = match &mut self.simhashes {
             // A page with too little text has no near pages.
             Some(recipe) => recipe.simhash(if document.exact == 0 { "" } else { text }),
@@ -144,42 +146,42 @@ impl Checker {
         };
         let text_bytes = text.len();
 
-        let own = match asked.url {
+        let own_rank = match request.url {
             Some(url) => index.rank(doc_id(url.as_str()))?,
             None => None,
         };
-        let exact = self.same_text(index, exact, own)?;
-        let compared = compare(index, &self.fprints, &self.job.overlap)?;
-        let mut near = Vec::new();
-        if let Some(compared) = &compared {
-            shared(index, compared, own, &mut near)?;
+        let exact = self.find_same_text(index, exact, own_rank)?;
+        let comparison = compare(index, &self.fprints, &self.job.overlap)?;
+        let mut near_pages = Vec::new();
+        if let Some(comparison) = &comparison {
+            add_shared(index, comparison, own_rank, &mut near_pages)?;
         }
-        let mut by_bits = "not in the index: made without --simhashes";
+        let mut hash_status = "not in the index: made without --simhashes";
         if let Some(tables) = index.simhashes() {
-            by_bits = match (&self.simhashes, simhash) {
+            hash_status = match (&self.simhashes, simhash) {
                 (None, _) => "not comparable: the job weighs features by the crawl",
                 (Some(_), None) => "the text has too few features",
                 (Some(_), Some(simhash)) => {
-                    bits(index, tables, simhash, own, &mut near)?;
+                    bits(index, tables, simhash, own_rank, &mut near_pages)?;
                     "used"
                 }
             };
         }
-        let by = self.job.similar.by;
-        let decides = |one: &&(u32, NearPage)| match one.1.measure {
-            "overlap" => matches!(by, Measure::Overlap | Measure::Both),
-            _ => matches!(by, Measure::Hamming | Measure::Both) && one.1.distance <= Some(self.job.hamming.k),
+        let measure = self.job.similar.by;
+        let decides = |entry: &&(u32, NearPage)| match entry.1.measure {
+            "overlap" => matches!(measure, Measure::Overlap | Measure::Both),
+            _ => matches!(measure, Measure::Hamming | Measure::Both) && entry.1.distance <= Some(self.job.hamming.k),
         };
-        let similar = near.iter().find(decides).map(|one| one.0);
-        let copied = exact.or(similar);
-        let stays = |rank: u32| -> Result<u32> {
+        let nearest = near_pages.iter().find(decides).map(|one| one.0);
+        let original = exact.or(nearest);
+        let kept_url = |rank: u32| -> Result<u32> {
             let keep = index.page(rank)?.keep;
             Ok(if keep == NONE { rank } else { keep })
         };
-        let keep = copied.map(stays).transpose()?.filter(|keep| own != Some(*keep));
+        let keep = original.map(kept_url).transpose()?.filter(|keep| own_rank != Some(*keep));
         // The kept page itself must be fetched.
         let why = keep.and(if exact.is_some() { Some("exact") } else { Some("similar") });
-        let is_minhash = by == Measure::Minhash;
+        let is_minhash = measure == Measure::Minhash;
         Ok(Check {
             exact: exact.map(|rank| PageAnswer::read(index, rank)).transpose()?,
             action: if keep.is_some() { UrlAction::Skip } else { UrlAction::Fetch },
@@ -188,28 +190,28 @@ impl Checker {
             text_bytes,
             fingerprint: simhash.map(hexadecimal),
             chunks: self.fprints.len() as u32,
-            counting: compared.as_ref().map(|compared| compared.counting),
+            counting: comparison.as_ref().map(|compared| compared.counting),
             measures: Measures {
-                overlap: if compared.is_some() { "used" } else { "not in the index: made without --chunks" },
-                hamming: by_bits,
+                overlap: if comparison.is_some() { "used" } else { "not in the index: made without --chunks" },
+                hamming: hash_status,
                 minhash: if is_minhash {
                     "not in the index: it has no sets of shingles"
                 } else {
                     "not the job's measure"
                 },
             },
-            near: near.into_iter().map(|one| one.1).take(MAX_NEAR_PAGES).collect(),
+            near: near_pages.into_iter().map(|one| one.1).take(MAX_NEAR_PAGES).collect(),
         })
     }
 
     /// Returns a page with the same text that is not the page itself; the kept one, if there are
     /// several.
-    fn same_text(&self, index: &LookupIndex, exact: u64, own: Option<u32>) -> Result<Option<u32>> {
+    fn find_same_text(&self, index: &LookupIndex, exact: u64, own_rank: Option<u32>) -> Result<Option<u32>> {
         if exact == 0 {
             return Ok(None);
         }
         let mut first = None;
-        for rank in index.with_text(exact, MAX_COPIES)?.into_iter().filter(|rank| own != Some(*rank)) {
+        for rank in index.with_text(exact, MAX_COPIES)?.into_iter().filter(|rank| own_rank != Some(*rank)) {
             if !index.page(rank)?.is_skipped() {
                 return Ok(Some(rank));
             }
@@ -224,22 +226,22 @@ fn keep_of(index: &LookupIndex, row: &IndexedPageRow) -> Result<Option<PageAnswe
 }
 
 /// Adds pages that share chunks.
-fn shared(
+fn add_shared(
     index: &LookupIndex,
-    compared: &TextComparison,
-    own: Option<u32>,
-    near: &mut Vec<(u32, NearPage)>,
+    comparison: &TextComparison,
+    own_rank: Option<u32>,
+    near_pages: &mut Vec<(u32, NearPage)>,
 ) -> Result<()> {
-    for one in compared.near.iter().filter(|one| own != Some(one.page)).take(MAX_NEAR_PAGES) {
-        near.push((
-            one.page,
+    for candidate in comparison.near.iter().filter(|one| own_rank != Some(one.page)).take(MAX_NEAR_PAGES) {
+        near_pages.push((
+            candidate.page,
             NearPage {
-                page: PageAnswer::read(index, one.page)?,
+                page: PageAnswer::read(index, candidate.page)?,
                 measure: "overlap",
-                shared: Some(one.shared),
+                shared: Some(candidate.shared),
                 distance: None,
-                resemblance: Some(f64::from(one.shared) / f64::from(one.larger.max(1))),
-                keep: keep_of(index, &index.page(one.page)?)?,
+                resemblance: Some(f64::from(candidate.shared) / f64::from(candidate.larger.max(1))),
+                keep: keep_of(index, &index.page(candidate.page)?)?,
             },
         ));
     }
@@ -251,24 +253,31 @@ fn bits(
     index: &LookupIndex,
     tables: &hamming::online::OnlineIndex<webtwin_storage::mapped::FileBytes>,
     simhash: u64,
-    own: Option<u32>,
-    near: &mut Vec<(u32, NearPage)>,
+    own_rank: Option<u32>,
+    near_pages: &mut Vec<(u32, NearPage)>,
 ) -> Result<()> {
-    let mut found = tables.near(simhash, tables.manifest().design.k)?;
-    found.sort_unstable_by_key(|one| (one.distance, one.fingerprint));
+    let mut matches = tables.near(simhash, tables.manifest().design.k)?;
+    matches.sort_unstable_by_key(|one| (one.distance, one.fingerprint));
     let mut message = 0;
-    for one in found {
-        for id in tables.doc_ids(one.fingerprint)? {
-            let Some(rank) = index.rank(id)?.filter(|rank| own != Some(*rank)) else { continue };
+    for candidate in matches {
+        for id in tables.doc_ids(candidate.fingerprint)? {
+            let Some(rank) = index.rank(id)?.filter(|rank| own_rank != Some(*rank)) else { continue };
             if message == MAX_NEAR_PAGES {
                 return Ok(());
             }
             message += 1;
             let (page, keep) = (PageAnswer::read(index, rank)?, keep_of(index, &index.page(rank)?)?);
-            let (shared, resemblance) = (None, None);
-            near.push((
+            let (shared_chunks, resemblance) = (None, None);
+            near_pages.push((
                 rank,
-                NearPage { page, measure: "hamming", shared, distance: Some(one.distance), resemblance, keep },
+                NearPage {
+                    page,
+                    measure: "hamming",
+                    shared: shared_chunks,
+                    distance: Some(candidate.distance),
+                    resemblance,
+                    keep,
+                },
             ));
         }
     }

@@ -70,38 +70,42 @@ pub fn counts(index: &LookupIndex, fprint: FPrint) -> Result<bool> {
 pub fn compare(index: &LookupIndex, fprints: &[FPrint], settings: &OverlapSettings) -> Result<Option<TextComparison>> {
     let Some(chunks) = index.chunks() else { return Ok(None) };
     let postings = &chunks.postings;
-    let mut found = TextComparison::default();
+    let mut comparison = TextComparison::default();
     let mut pages: Vec<u32> = Vec::new();
     for &fprint in fprints {
         let row = super::find::find(postings.rows(), fprint, |at| Ok(postings.get(at)?.hash()))?;
         match row.map(|row| postings.get(row)).transpose()?.map(|row| row.value) {
             Some(TEMPLATE | FREQUENT_CHUNK) => {
-                found.left_out += 1;
+                comparison.left_out += 1;
                 continue;
             }
             Some(list) if list & LIST != 0 => {
-                let at = (list & !LIST) as usize;
-                let length = chunks.lists.get(at)? as usize;
-                pages.extend(chunks.lists.range(at + 1..at + 1 + length)?);
+                let position = (list & !LIST) as usize;
+                let length = chunks.lists.get(position)? as usize;
+                pages.extend(chunks.lists.range(position + 1..position + 1 + length)?);
             }
             Some(page) => pages.push(page),
             None => {}
         }
-        found.counting += 1;
+        comparison.counting += 1;
     }
     pages.sort_unstable();
-    for same in pages.chunk_by(|x, y| x == y) {
-        let (page, shared) = (same[0], same.len() as u32);
+    for run in pages.chunk_by(|x, y| x == y) {
+        let (page, shared_chunks) = (run[0], run.len() as u32);
         // Common chunks alone can exclude a page, before its own number of chunks is read.
-        if shared < settings.min_shared {
+        if shared_chunks < settings.min_shared {
             continue;
         }
-        let of_page = chunks.counts.get(page as usize)?;
-        if is_pairwise_similar(shared, found.counting, of_page, settings) {
-            found.near.push(SimilarPage { page, shared, larger: of_page.max(found.counting) });
+        let page_chunks = chunks.counts.get(page as usize)?;
+        if is_pairwise_similar(shared_chunks, comparison.counting, page_chunks, settings) {
+            comparison.near.push(SimilarPage {
+                page,
+                shared: shared_chunks,
+                larger: page_chunks.max(comparison.counting),
+            });
         }
     }
     let share = |one: &SimilarPage, of: u32| u64::from(one.shared) * u64::from(of);
-    found.near.sort_by(|x, y| share(y, x.larger).cmp(&share(x, y.larger)).then(x.page.cmp(&y.page)));
-    Ok(Some(found))
+    comparison.near.sort_by(|x, y| share(y, x.larger).cmp(&share(x, y.larger)).then(x.page.cmp(&y.page)));
+    Ok(Some(comparison))
 }

@@ -44,14 +44,14 @@ struct Trailer {
     rows: u64,
     checks: u64,
     /// XXH3 of all previous fields.
-    own: u64,
+    own_offset: u64,
 }
 
 impl Trailer {
     fn of(row_bytes: usize, rows: u64, checks: &[u8]) -> Trailer {
         let checks = xxh3_64(checks);
-        let open = Trailer { magic: MAGIC, format: FORMAT, row_bytes: row_bytes as u32, rows, checks, own: 0 };
-        Trailer { own: open.checksum(), ..open }
+        let open = Trailer { magic: MAGIC, format: FORMAT, row_bytes: row_bytes as u32, rows, checks, own_offset: 0 };
+        Trailer { own_offset: open.checksum(), ..open }
     }
 
     fn checksum(&self) -> u64 {
@@ -74,13 +74,13 @@ pub struct ColumnWriter<R> {
     open: Vec<u8>,
     checks: Vec<u8>,
     rows: u64,
-    of: PhantomData<R>,
+    row_type: PhantomData<R>,
 }
 
 impl<R: Pod> ColumnWriter<R> {
     /// Starts a column in a newly created file.
     pub fn new(file: NewFile) -> ColumnWriter<R> {
-        ColumnWriter { file, open: Vec::with_capacity(PIECE), checks: Vec::new(), rows: 0, of: PhantomData }
+        ColumnWriter { file, open: Vec::with_capacity(PIECE), checks: Vec::new(), rows: 0, row_type: PhantomData }
     }
 
     /// Returns the number of rows so far.
@@ -105,9 +105,9 @@ impl<R: Pod> ColumnWriter<R> {
         self.rows += rows.len() as u64;
         let mut bytes: &[u8] = bytemuck::cast_slice(rows);
         while !bytes.is_empty() {
-            let (now, later) = bytes.split_at(bytes.len().min(PIECE - self.open.len()));
+            let (now, remainder) = bytes.split_at(bytes.len().min(PIECE - self.open.len()));
             self.open.extend_from_slice(now);
-            bytes = later;
+            bytes = remainder;
             if self.open.len() == PIECE {
                 self.flush()?;
             }
@@ -118,7 +118,7 @@ impl<R: Pod> ColumnWriter<R> {
     /// Writes the buffered bytes: whole blocks, except in the last call.
     fn flush(&mut self) -> Result<()> {
         self.checks.extend(checks(&[&self.open]));
-        self.file.write_all(&self.open).map_err(of_file)?;
+        self.file.write_all(&self.open).map_err(unwrap_error)?;
         self.open.clear();
         Ok(())
     }
@@ -133,14 +133,14 @@ impl<R: Pod> ColumnWriter<R> {
         self.file
             .write_all(&self.checks)
             .and_then(|()| self.file.write_all(bytemuck::bytes_of(&trailer)))
-            .map_err(of_file)?;
-        let seal = Seal { rows: self.rows, seal: format!("{:016x}", trailer.own) };
+            .map_err(unwrap_error)?;
+        let seal = Seal { rows: self.rows, seal: format!("{:016x}", trailer.own_offset) };
         Ok((self.file.finish(None)?, seal))
     }
 }
 
 /// Unwraps the error of a new file from the standard library's error type.
-fn of_file(cause: std::io::Error) -> Error {
+fn unwrap_error(cause: std::io::Error) -> Error {
     match cause.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(error) => error.clone(),
         None => Error::storage("index", cause),
@@ -152,9 +152,9 @@ fn of_file(cause: std::io::Error) -> Error {
 pub struct IndexColumn<R> {
     name: String,
     bytes: FileBytes,
-    checked: CheckedSection,
+    section: CheckedSection,
     rows: usize,
-    of: PhantomData<fn() -> R>,
+    row_type: PhantomData<fn() -> R>,
 }
 
 impl<R: Pod> IndexColumn<R> {
@@ -165,16 +165,17 @@ impl<R: Pod> IndexColumn<R> {
     /// or is not the one that was sealed.
     pub fn open(name: &str, bytes: FileBytes, seal: &Seal) -> Result<IndexColumn<R>> {
         let refuse = |how: &str| Err(Error::input(name, format!("{how}; fetch the index again or rebuild it")));
-        let all: &[u8] = bytes.as_ref();
-        let Some((rest, trailer)) = all.len().checked_sub(size_of::<Trailer>()).map(|at| all.split_at(at)) else {
+        let content: &[u8] = bytes.as_ref();
+        let Some((rest, trailer)) = content.len().checked_sub(size_of::<Trailer>()).map(|at| content.split_at(at))
+        else {
             return refuse("the file is too short for a file of an index");
         };
         let trailer: Trailer = bytemuck::pod_read_unaligned(trailer);
         if (trailer.magic, trailer.format, trailer.row_bytes as usize) != (MAGIC, FORMAT, size_of::<R>()) {
             return refuse("the file is truncated, or is not a file of an index that this build reads");
         }
-        if trailer.own != trailer.checksum()
-            || format!("{:016x}", trailer.own) != seal.seal
+        if trailer.own_offset != trailer.checksum()
+            || format!("{:016x}", trailer.own_offset) != seal.seal
             || trailer.rows != seal.rows
         {
             return refuse("the file is not the one that was written with the index");
@@ -186,11 +187,11 @@ impl<R: Pod> IndexColumn<R> {
             return refuse("the checksums of the file are damaged");
         }
         let all_rows = 0..end;
-        let Some([checked]) = CheckedSection::sections([all_rows], checks) else {
+        let Some([section]) = CheckedSection::sections([all_rows], checks) else {
             return refuse("the file is truncated");
         };
         let rows = trailer.rows as usize;
-        Ok(IndexColumn { name: name.into(), bytes, checked, rows, of: PhantomData })
+        Ok(IndexColumn { name: name.into(), bytes, section, rows, row_type: PhantomData })
     }
 
     /// Returns the number of rows.
@@ -210,10 +211,10 @@ impl<R: Pod> IndexColumn<R> {
     #[inline]
     pub fn get(&self, row: usize) -> Result<R> {
         let span = row * size_of::<R>()..(row + 1) * size_of::<R>();
-        let all: &[u8] = self.bytes.as_ref();
-        match row < self.rows && self.checked.is_good(all, span.clone()) {
-            true => Ok(bytemuck::pod_read_unaligned(&all[span])),
-            false => Err(self.damaged(row)),
+        let bytes: &[u8] = self.bytes.as_ref();
+        match row < self.rows && self.section.is_good(bytes, span.clone()) {
+            true => Ok(bytemuck::pod_read_unaligned(&bytes[span])),
+            false => Err(self.damage_error(row)),
         }
     }
 
@@ -223,24 +224,24 @@ impl<R: Pod> IndexColumn<R> {
     /// Returns any error of [`IndexColumn::get`].
     pub fn range(&self, rows: Range<usize>) -> Result<impl ExactSizeIterator<Item = R> + '_> {
         let span = rows.start * size_of::<R>()..rows.end * size_of::<R>();
-        let all: &[u8] = self.bytes.as_ref();
-        let there = rows.start <= rows.end && rows.end <= self.rows;
-        match there && (rows.is_empty() || self.checked.is_good(all, span.clone())) {
-            true => Ok(all[span].chunks_exact(size_of::<R>()).map(bytemuck::pod_read_unaligned)),
-            false => Err(self.damaged(rows.start)),
+        let bytes: &[u8] = self.bytes.as_ref();
+        let is_valid = rows.start <= rows.end && rows.end <= self.rows;
+        match is_valid && (rows.is_empty() || self.section.is_good(bytes, span.clone())) {
+            true => Ok(bytes[span].chunks_exact(size_of::<R>()).map(bytemuck::pod_read_unaligned)),
+            false => Err(self.damage_error(rows.start)),
         }
     }
 
     #[cold]
-    fn damaged(&self, row: usize) -> Error {
-        let what = match row < self.rows {
+    fn damage_error(&self, row: usize) -> Error {
+        let message = match row < self.rows {
             true => format!("the file is damaged near row {row}"),
             false => format!(
                 "the file has {} rows, but another file refers to row {row}, so the files are from different indexes",
                 self.rows
             ),
         };
-        Error::input(&self.name, format!("{what}; fetch the index again or rebuild it"))
+        Error::input(&self.name, format!("{message}; fetch the index again or rebuild it"))
     }
 }
 
@@ -251,11 +252,11 @@ impl IndexColumn<u8> {
     /// Returns any error of [`IndexColumn::get`].
     #[inline]
     pub fn slice(&self, range: Range<usize>) -> Result<&[u8]> {
-        let all: &[u8] = self.bytes.as_ref();
-        let there = range.start <= range.end && range.end <= self.rows;
-        match there && (range.is_empty() || self.checked.is_good(all, range.clone())) {
-            true => Ok(&all[range]),
-            false => Err(self.damaged(range.start)),
+        let bytes: &[u8] = self.bytes.as_ref();
+        let is_valid = range.start <= range.end && range.end <= self.rows;
+        match is_valid && (range.is_empty() || self.section.is_good(bytes, range.clone())) {
+            true => Ok(&bytes[range]),
+            false => Err(self.damage_error(range.start)),
         }
     }
 }
@@ -270,14 +271,14 @@ pub(super) mod tests {
 
     /// Writes a column of the given rows in a folder.
     pub(in crate::lookup) fn column<R: Pod>(folder: &tempfile::TempDir, name: &str, rows: &[R]) -> (Location, Seal) {
-        let at = Location::parse(folder.path().join(name).to_str().unwrap()).unwrap();
-        let mut writer = ColumnWriter::new(NewFile::create(&at, name).unwrap());
+        let location = Location::parse(folder.path().join(name).to_str().unwrap()).unwrap();
+        let mut writer = ColumnWriter::new(NewFile::create(&location, name).unwrap());
         rows.chunks(1000).for_each(|some| writer.extend(some).unwrap());
-        (at, writer.finish().unwrap().1)
+        (location, writer.finish().unwrap().1)
     }
 
-    fn opened(at: &Location, seal: &Seal) -> Result<IndexColumn<u64>> {
-        IndexColumn::open("c", file_bytes(at, Residence::Mapped).unwrap(), seal)
+    fn open_column(location: &Location, seal: &Seal) -> Result<IndexColumn<u64>> {
+        IndexColumn::open("c", file_bytes(location, Residence::Mapped).unwrap(), seal)
     }
 
     proptest! {
@@ -290,7 +291,7 @@ pub(super) mod tests {
             let folder = tempfile::tempdir().unwrap();
             let want: Vec<u64> = (0..rows as u64).map(webtwin_base::ids::splitmix64).collect();
             let (at, seal) = column(&folder, "c", &want);
-            let whole = opened(&at, &seal).unwrap();
+            let whole = open_column(&at, &seal).unwrap();
             prop_assert!(asked.iter().all(|row| whole.get(row.index(rows)).unwrap() == want[row.index(rows)]));
             prop_assert!(whole.get(rows).is_err());
             drop(whole);
@@ -298,7 +299,7 @@ pub(super) mod tests {
             let hit = flip.index(bytes.len());
             bytes[hit] ^= 4;
             at.put(&bytes).unwrap();
-            match opened(&at, &seal) {
+            match open_column(&at, &seal) {
                 Err(error) => prop_assert!(hit >= 8 * rows && error.exit_code() == 3),
                 Ok(column) => {
                     prop_assert!(column.get(hit / 8).is_err());
@@ -313,15 +314,15 @@ pub(super) mod tests {
     #[test]
     fn a_column_of_another_index_or_of_other_rows_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let (one, seal) = column(&folder, "one", &[1u64, 2]);
-        let (other, _) = column(&folder, "other", &[1u64, 3]);
-        assert!(opened(&one, &seal).is_ok());
-        assert!(opened(&other, &seal).is_err());
-        assert!(IndexColumn::<u32>::open("c", file_bytes(&one, Residence::Loaded).unwrap(), &seal).is_err());
-        let bytes = one.get().unwrap().unwrap();
+        let (first, seal) = column(&folder, "one", &[1u64, 2]);
+        let (second, _) = column(&folder, "other", &[1u64, 3]);
+        assert!(open_column(&first, &seal).is_ok());
+        assert!(open_column(&second, &seal).is_err());
+        assert!(IndexColumn::<u32>::open("c", file_bytes(&first, Residence::Loaded).unwrap(), &seal).is_err());
+        let bytes = first.get().unwrap().unwrap();
         for length in 0..bytes.len() {
-            one.put(&bytes[..length]).unwrap();
-            assert!(opened(&one, &seal).is_err(), "{length}");
+            first.put(&bytes[..length]).unwrap();
+            assert!(open_column(&first, &seal).is_err(), "{length}");
         }
     }
 }

@@ -41,29 +41,29 @@ pub struct ListPage<T> {
 }
 
 impl ListPage<()> {
-    /// Returns the requested places in a list of length `all`.
+    /// Returns the requested places in a list of length `total`.
     fn places(
-        all: usize,
-        asked: ListRequest<'_>,
+        total: usize,
+        request: ListRequest<'_>,
         find: impl FnOnce(&[u64]) -> Result<SetPlaces>,
     ) -> Result<ListPage<u32>> {
-        let words = names::question(asked.words);
-        let SetPlaces { places, all: matches, next } = match asked.words.trim().is_empty() {
+        let words = names::question(request.words);
+        let SetPlaces { places, all: matches, next } = match request.words.trim().is_empty() {
             false => find(&words)?,
             true => {
-                let end = all.min((asked.from as usize).saturating_add(asked.limit));
-                let next = (end < all).then_some(end as u32);
-                SetPlaces { places: (asked.from..end as u32).collect(), all: Some(all), next }
+                let end = total.min((request.from as usize).saturating_add(request.limit));
+                let next = (end < total).then_some(end as u32);
+                SetPlaces { places: (request.from..end as u32).collect(), all: Some(total), next }
             }
         };
-        Ok(ListPage { all, matches, shown: places, next })
+        Ok(ListPage { all: total, matches, shown: places, next })
     }
 }
 
 impl ListPage<u32> {
-    fn shown<T>(self, one: impl FnMut(u32) -> Result<T>) -> Result<ListPage<T>> {
-        let ListPage { all, matches, shown, next } = self;
-        Ok(ListPage { all, matches, shown: shown.into_iter().map(one).collect::<Result<_>>()?, next })
+    fn rows_shown<T>(self, row_of: impl FnMut(u32) -> Result<T>) -> Result<ListPage<T>> {
+        let ListPage { all: total, matches, shown: rows, next } = self;
+        Ok(ListPage { all: total, matches, shown: rows.into_iter().map(row_of).collect::<Result<_>>()?, next })
     }
 }
 
@@ -90,9 +90,9 @@ pub struct ListedSet {
 /// # Cost
 /// That of [`names::find`], and the rows of [`HOST_COUNT_PAGES`] pages for each cluster in the
 /// answer.
-pub fn sets(index: &LookupIndex, asked: ListRequest<'_>) -> Result<ListPage<ListedSet>> {
-    let find = |words: &[u64]| names::find(&index.cluster_names, words, asked.from, asked.limit);
-    ListPage::places(index.clusters(), asked, find)?.shown(|place| {
+pub fn sets(index: &LookupIndex, request: ListRequest<'_>) -> Result<ListPage<ListedSet>> {
+    let find = |words: &[u64]| names::find(&index.cluster_names, words, request.from, request.limit);
+    ListPage::places(index.clusters(), request, find)?.rows_shown(|place| {
         let row = index.clusters_by_size.get(place as usize)?;
         let pages = index.cluster(row.cluster)?;
         let count = pages.len();
@@ -136,21 +136,22 @@ pub struct ListedOriginal {
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::Input`] if a damaged part of the index is read.
-pub fn originals(index: &LookupIndex, asked: ListRequest<'_>) -> Result<ListPage<ListedOriginal>> {
-    let find = |words: &[u64]| names::find(&index.mirror_names, words, asked.from, asked.limit);
-    ListPage::places(index.originals(), asked, find)?.shown(|place| {
+pub fn originals(index: &LookupIndex, request: ListRequest<'_>) -> Result<ListPage<ListedOriginal>> {
+    let find = |words: &[u64]| names::find(&index.mirror_names, words, request.from, request.limit);
+    ListPage::places(index.originals(), request, find)?.rows_shown(|place| {
         let row = index.mirrors_by_size.get(place as usize)?;
-        let kept = index.collection(row.kept)?;
-        let mut sizes = vec![kept.size];
-        for other in index.mirrors(kept.similar_cluster)?.filter(|&other| other != row.kept).take(SIZES - 1) {
-            sizes.push(index.collection(other)?.size);
+        let kept_row = index.collection(row.kept)?;
+        let mut sizes = vec![kept_row.size];
+        for other_number in index.mirrors(kept_row.similar_cluster)?.filter(|&other| other != row.kept).take(SIZES - 1)
+        {
+            sizes.push(index.collection(other_number)?.size);
         }
         Ok(ListedOriginal {
-            id: hexadecimal(kept.id),
-            root: PageAnswer::read(index, kept.root)?,
-            title: index.title(kept.root)?,
-            pages: kept.size,
-            copies: kept.cardinality,
+            id: hexadecimal(kept_row.id),
+            root: PageAnswer::read(index, kept_row.root)?,
+            title: index.title(kept_row.root)?,
+            pages: kept_row.size,
+            copies: kept_row.cardinality,
             surplus: row.surplus,
             sizes,
         })

@@ -25,23 +25,24 @@ const MAX_READS: usize = 1 << 15;
 /// Calls `word` with the hash of each word of a title or URL. Percent-encoded bytes are decoded,
 /// and punctuation separates words, so *www.example.com/a%20b* has five.
 pub fn each_word(words: &mut WordSplitter, text: &str, mut word: impl FnMut(u64)) {
-    let plain: String = decoded(text).chars().map(|c| if c.is_ascii_punctuation() { ' ' } else { c }).collect();
-    words.for_each_word(&plain, |one| word(xxh3_64(one)));
+    let letters: String =
+        percent_decoded(text).chars().map(|c| if c.is_ascii_punctuation() { ' ' } else { c }).collect();
+    words.for_each_word(&letters, |one| word(xxh3_64(one)));
 }
 
 /// Decodes percent-encoded bytes; bytes that are not UTF-8 become replacement characters.
-fn decoded(text: &str) -> String {
+fn percent_decoded(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
-    while let Some((&first, tail)) = rest.split_first() {
-        let digit = |at: usize| char::from(*tail.get(at)?).to_digit(16);
+    while let Some((&first, later_letters)) = rest.split_first() {
+        let digit = |at: usize| char::from(*later_letters.get(at)?).to_digit(16);
         match digit(0).zip(digit(1)).filter(|_| first == b'%') {
             Some((high, low)) => {
                 bytes.push((high << 4 | low) as u8);
-                rest = &tail[2..];
+                rest = &later_letters[2..];
             }
             None => {
                 bytes.push(first);
-                rest = tail;
+                rest = later_letters;
             }
         }
     }
@@ -70,8 +71,8 @@ pub struct SetPlaces {
     pub next: Option<u32>,
 }
 
-/// Finds at most `most` sets that have all `words`, of which there must be at least one, starting
-/// at the place `from`. Stops early after a bounded number of rows; [`SetPlaces::next`] continues
+/// Finds at most `limit` sets that have all `words`, of which there must be at least one, starting
+/// at the place `first`. Stops early after a bounded number of rows; [`SetPlaces::next`] continues
 /// from there.
 ///
 /// # Errors
@@ -80,15 +81,15 @@ pub struct SetPlaces {
 /// # Cost
 /// Reads the rows of the rarest word, each with a binary search for every other word: at most
 /// 32,768 rows in total.
-pub fn find(column: &IndexColumn<HashRow>, words: &[u64], from: u32, most: usize) -> Result<SetPlaces> {
-    find_within(column, words, from, most, MAX_READS)
+pub fn find(column: &IndexColumn<HashRow>, words: &[u64], first: u32, limit: usize) -> Result<SetPlaces> {
+    find_within(column, words, first, limit, MAX_READS)
 }
 
 fn find_within(
     column: &IndexColumn<HashRow>,
     words: &[u64],
-    from: u32,
-    most: usize,
+    first: u32,
+    limit: usize,
     mut reads: usize,
 ) -> Result<SetPlaces> {
     let hash_at = |row: usize| Ok(column.get(row)?.hash());
@@ -103,44 +104,44 @@ fn find_within(
     }
     // The rarest word has the fewest candidates.
     ranges.sort_by_key(|range| range.len());
-    let mut found = SetPlaces { places: Vec::new(), all: None, next: None };
-    let Some((rarest, others)) = ranges.split_first_mut() else { return Ok(found) };
+    let mut sets = SetPlaces { places: Vec::new(), all: None, next: None };
+    let Some((rarest, other_ranges)) = ranges.split_first_mut() else { return Ok(sets) };
     // The rows of a single word are the matches, so their number is known.
-    if (*rarest).is_empty() || others.is_empty() {
-        found.all = Some(rarest.len());
+    if (*rarest).is_empty() || other_ranges.is_empty() {
+        sets.all = Some(rarest.len());
     }
-    let mut place_at = |row: usize| {
+    let mut place_of = |row: usize| {
         reads = reads.saturating_sub(1);
         Ok((column.get(row)?.value, reads == 0))
     };
-    rarest.start = lower(rarest.clone(), from, |row| Ok(place_at(row)?.0))?;
+    rarest.start = lower(rarest.clone(), first, |row| Ok(place_of(row)?.0))?;
     'candidates: for row in rarest.clone() {
-        let (place, is_spent) = place_at(row)?;
-        if found.places.len() == most || is_spent {
-            found.next = Some(place);
+        let (place, is_spent) = place_of(row)?;
+        if sets.places.len() == limit || is_spent {
+            sets.next = Some(place);
             break;
         }
-        for other in others.iter_mut() {
+        for range in other_ranges.iter_mut() {
             // Places ascend, so the next candidate cannot be before this one.
-            other.start = lower(other.clone(), place, |row| Ok(place_at(row)?.0))?;
-            if (*other).is_empty() {
+            range.start = lower(range.clone(), place, |row| Ok(place_of(row)?.0))?;
+            if (*range).is_empty() {
                 break 'candidates;
             }
-            if place_at(other.start)?.0 != place {
+            if place_of(range.start)?.0 != place {
                 continue 'candidates;
             }
         }
-        found.places.push(place);
+        sets.places.push(place);
     }
-    Ok(found)
+    Ok(sets)
 }
 
 /// Returns the first row of a range whose place is at least `place`.
-fn lower(range: std::ops::Range<usize>, place: u32, mut place_at: impl FnMut(usize) -> Result<u32>) -> Result<usize> {
+fn lower(range: std::ops::Range<usize>, place: u32, mut place_of: impl FnMut(usize) -> Result<u32>) -> Result<usize> {
     let (mut start, mut end) = (range.start, range.end);
     while start < end {
         let middle = start + (end - start) / 2;
-        if place_at(middle)? < place { start = middle + 1 } else { end = middle }
+        if place_of(middle)? < place { start = middle + 1 } else { end = middle }
     }
     Ok(start)
 }
@@ -157,11 +158,11 @@ mod tests {
 
     #[test]
     fn words_of_urls_and_titles_are_found_as_typed() {
-        let of = |text: &str| question(text).into_iter().collect::<BTreeSet<u64>>();
-        assert_eq!(of("http://www.Example.com/a%20b/?c=1"), of("HTTP www example COM a b c 1"));
-        assert!(of("Straßenkarte - Version 2").is_superset(&of("strassenkarte")));
-        assert_eq!(of("/%E6%BC%A2%E5%AD%97"), of("漢字"));
-        assert_eq!((of("100% %zz"), of(" -- ").len()), (of("zz 100"), 0));
+        let words_of = |text: &str| question(text).into_iter().collect::<BTreeSet<u64>>();
+        assert_eq!(words_of("http://www.Example.com/a%20b/?c=1"), words_of("HTTP www example COM a b c 1"));
+        assert!(words_of("Straßenkarte - Version 2").is_superset(&words_of("strassenkarte")));
+        assert_eq!(words_of("/%E6%BC%A2%E5%AD%97"), words_of("漢字"));
+        assert_eq!((words_of("100% %zz"), words_of(" -- ").len()), (words_of("zz 100"), 0));
     }
 
     proptest! {

@@ -82,16 +82,16 @@ pub struct SearchMatches {
 impl SearchMatches {
     /// Formats the counts as one line.
     pub fn head(&self) -> String {
-        let counted =
+        let count_text =
             |count: usize, one: &str, several: &str| format!("{count} {}", if count == 1 { one } else { several });
-        let pages = counted(self.pages, "page matches", "pages match");
+        let pages = count_text(self.pages, "page matches", "pages match");
         if !self.rolled_up || self.pages == 0 {
             return pages;
         }
-        let hidden = counted(self.pages - self.results, "page is", "pages are");
+        let hidden = count_text(self.pages - self.results, "page is", "pages are");
         format!(
             "{pages}, rolled up to {}; {hidden} listed under Collection and Replica",
-            counted(self.results, "result", "results")
+            count_text(self.results, "result", "results")
         )
     }
 }
@@ -174,13 +174,13 @@ pub fn hits(index: &LookupIndex, question: &Question, roll: bool) -> Result<Vec<
     words.texts.matching(&question.words, |text, score| {
         let (start, end) = (words.starts.get(text as usize)?, words.starts.get(text as usize + 1)?);
         for row in words.pages.range(start as usize..end as usize)? {
-            let PageOfText { page, group, collection, origin, kept } = row;
+            let PageOfText { page, group, collection, origin, keep } = row;
             if question.in_mirrors && collection == NONE {
                 continue;
             }
             if !question.hosts.is_empty() {
                 let is_meant = match meant.get(&origin) {
-                    Some(&known) => known,
+                    Some(&row) => row,
                     None => {
                         let origin_url = index.origin(origin)?;
                         let is_meant = question.hosts.iter().any(|host| host == host_of(&origin_url));
@@ -193,7 +193,7 @@ pub fn hits(index: &LookupIndex, question: &Question, roll: bool) -> Result<Vec<
                 }
             }
             let group = if roll { group } else { page };
-            hits.push(PageHit { group, collection, page, text, score, kept: kept != 0 });
+            hits.push(PageHit { group, collection, page, text, score, is_kept: keep != 0 });
         }
         Ok(())
     })?;
@@ -202,8 +202,8 @@ pub fn hits(index: &LookupIndex, question: &Question, roll: bool) -> Result<Vec<
 
 fn words_of(index: &LookupIndex) -> Result<&WordIndex> {
     let missing = || {
-        let what = "the index has no texts; build one with `webtwin index RUN --output IDX --text`";
-        Error::Usage(format!("{}: {what}", index.folder))
+        let message = "the index has no texts; build one with `webtwin index RUN --output IDX --text`";
+        Error::Usage(format!("{}: {message}", index.folder))
     };
     index.words().ok_or_else(missing)
 }
@@ -226,28 +226,28 @@ fn host_of(origin: &str) -> &str {
 /// # Cost
 /// All matching pages are collected, 24 bytes each, and sorted. One text is decompressed for each
 /// result in the answer, with `reorder` for [`WINDOW`] results.
-pub fn search(index: &LookupIndex, question: &Question, wanted: SearchOptions) -> Result<SearchMatches> {
+pub fn search(index: &LookupIndex, question: &Question, options: SearchOptions) -> Result<SearchMatches> {
     let words = words_of(index)?;
-    let end = wanted.from.saturating_add(wanted.limit);
-    let all = roll_up(hits(index, question, wanted.roll)?, if wanted.reorder { end.max(WINDOW) } else { end });
-    let mut order: Vec<(usize, Option<RepeatOf>)> = (0..all.best.len()).map(|place| (place, None)).collect();
-    if wanted.reorder {
-        let window = all.best.len().min(WINDOW);
-        order.splice(..window, reorder_best(index, words, &all.best[..window])?);
+    let end = options.from.saturating_add(options.limit);
+    let groups = roll_up(hits(index, question, options.roll)?, if options.reorder { end.max(WINDOW) } else { end });
+    let mut order: Vec<(usize, Option<RepeatOf>)> = (0..groups.best.len()).map(|place| (place, None)).collect();
+    if options.reorder {
+        let window = groups.best.len().min(WINDOW);
+        order.splice(..window, reorder_best(index, words, &groups.best[..window])?);
     }
-    let message = order.into_iter().take(end).skip(wanted.from);
-    let shown = message.map(|(place, said_by)| {
-        let group = &all.best[place];
-        let members = &all.hits[group.members.clone()];
-        Ok(SearchResult { said_by, ..shown(index, words, question, group, members, wanted.roll)? })
+    let message = order.into_iter().take(end).skip(options.from);
+    let results = message.map(|(place, said_by)| {
+        let group = &groups.best[place];
+        let members = &groups.hits[group.members.clone()];
+        Ok(SearchResult { said_by, ..result_of_group(index, words, question, group, members, options.roll)? })
     });
     Ok(SearchMatches {
-        pages: all.hits.len(),
-        results: all.groups,
-        rolled_up: wanted.roll,
-        reordered: wanted.reorder,
-        from: wanted.from,
-        shown: shown.collect::<Result<_>>()?,
+        pages: groups.hits.len(),
+        results: groups.groups,
+        rolled_up: options.roll,
+        reordered: options.reorder,
+        from: options.from,
+        shown: results.collect::<Result<_>>()?,
     })
 }
 
@@ -257,31 +257,31 @@ fn reorder_best(index: &LookupIndex, words: &WordIndex, best: &[MatchGroup]) -> 
     let (mut scores, mut chunks) = (Vec::with_capacity(best.len()), Vec::with_capacity(best.len()));
     for group in best {
         let mut fprints = Vec::new();
-        recipe.fingerprint(&words.texts.stored(group.shown.text)?.text, &mut fprints);
+        recipe.fingerprint(&words.texts.stored(group.best.text)?.text, &mut fprints);
         fprints.sort_unstable();
         fprints.dedup();
-        let mut counting = Vec::with_capacity(fprints.len());
+        let mut n_chunks = Vec::with_capacity(fprints.len());
         for fprint in fprints {
             // Chunks that a site or the crawl repeats on many pages are no evidence that two
             // results repeat each other.
             if counts(index, fprint)? {
-                counting.push(fprint);
+                n_chunks.push(fprint);
             }
         }
         scores.push(group.score);
-        chunks.push(counting);
+        chunks.push(n_chunks);
     }
-    let said_by = |ReorderedResult { was, said_by }| {
-        let said_by = said_by.map(|(by, shared): (usize, usize)| {
-            let page = PageAnswer::read(index, best[by].shown.page)?;
-            Ok(RepeatOf { page, shared, chunks: chunks[was].len() })
+    let said_by = |ReorderedResult { rank: original_rank, said_by }| {
+        let said_by = said_by.map(|(cause, shared_chunks): (usize, usize)| {
+            let page = PageAnswer::read(index, best[cause].best.page)?;
+            Ok(RepeatOf { page, shared: shared_chunks, chunks: chunks[original_rank].len() })
         });
-        Ok((was, said_by.transpose()?))
+        Ok((original_rank, said_by.transpose()?))
     };
     reorder(&scores, &chunks).into_iter().map(said_by).collect()
 }
 
-fn shown(
+fn result_of_group(
     index: &LookupIndex,
     words: &WordIndex,
     question: &Question,
@@ -289,58 +289,69 @@ fn shown(
     members: &[PageHit],
     roll: bool,
 ) -> Result<SearchResult> {
-    let stored = words.texts.stored(group.shown.text)?;
+    let stored = words.texts.stored(group.best.text)?;
     // The text starts with the title, which the result shows separately.
     let text = stored.text.strip_prefix(&stored.title).unwrap_or(&stored.text);
-    let (collection, replica) = match roll {
-        true => (in_collection(index, group, members)?, replicas(index, group, members)?),
+    let (collection, replicas) = match roll {
+        true => (collection_matches(index, group, members)?, replicas(index, group, members)?),
         false => (None, None),
     };
     Ok(SearchResult {
-        page: PageAnswer::read(index, group.shown.page)?,
+        page: PageAnswer::read(index, group.best.page)?,
         title: MarkedWords::new(&stored.title, &question.words),
         snippet: words.texts.snippet(text, &question.words)?,
         score: group.score,
         pages: members.len(),
         collection,
-        replica,
+        replica: replicas,
         said_by: None,
     })
 }
 
 /// Returns the matching pages of the collection of the page that represents the group.
-fn in_collection(index: &LookupIndex, group: &MatchGroup, members: &[PageHit]) -> Result<Option<CollectionMatches>> {
-    let own = group.shown.collection;
-    let Some((_, pages)) = by_collection(members).find(|one| one.0 == own).filter(|_| own != NONE) else {
+fn collection_matches(
+    index: &LookupIndex,
+    group: &MatchGroup,
+    members: &[PageHit],
+) -> Result<Option<CollectionMatches>> {
+    let own_collection = group.best.collection;
+    let Some((_, pages)) =
+        by_collection(members).find(|one| one.0 == own_collection).filter(|_| own_collection != NONE)
+    else {
         return Ok(None);
     };
-    let named = pages.iter().take(MAX_LISTED).map(|hit| PageAnswer::read(index, hit.page)).collect::<Result<_>>()?;
-    Ok(Some(CollectionMatches { id: hexadecimal(index.collection(own)?.id), pages: pages.len(), named }))
+    let examples = pages.iter().take(MAX_LISTED).map(|hit| PageAnswer::read(index, hit.page)).collect::<Result<_>>()?;
+    Ok(Some(CollectionMatches {
+        id: hexadecimal(index.collection(own_collection)?.id),
+        pages: pages.len(),
+        named: examples,
+    }))
 }
 
 /// Returns the other collections, or the other copies of a page that is in no collection.
 fn replicas(index: &LookupIndex, group: &MatchGroup, members: &[PageHit]) -> Result<Option<OtherReplicas>> {
-    let row = index.page(group.shown.page)?;
+    let row = index.page(group.best.page)?;
     if row.collection != NONE {
-        let counted: BTreeMap<u32, usize> = by_collection(members).map(|(one, pages)| (one, pages.len())).collect();
-        let all = index.mirrors(index.collection(row.collection)?.similar_cluster)?;
-        let count = all.len().saturating_sub(1);
-        let named = all.filter(|&one| one != row.collection).take(MAX_LISTED).map(|one| {
-            let (of, pages) = (index.collection(one)?, counted.get(&one).copied().unwrap_or_default());
-            Ok(Replica { id: hexadecimal(of.id), url: index.url(of.root)?, pages })
+        let page_counts: BTreeMap<u32, usize> = by_collection(members).map(|(one, pages)| (one, pages.len())).collect();
+        let mirrors = index.mirrors(index.collection(row.collection)?.similar_cluster)?;
+        let count = mirrors.len().saturating_sub(1);
+        let examples = mirrors.filter(|&one| one != row.collection).take(MAX_LISTED).map(|mirror| {
+            let (mirror_collection, pages) =
+                (index.collection(mirror)?, page_counts.get(&mirror).copied().unwrap_or_default());
+            Ok(Replica { id: hexadecimal(mirror_collection.id), url: index.url(mirror_collection.root)?, pages })
         });
-        return Ok(Some(OtherReplicas { kind: "collections", count, named: named.collect::<Result<_>>()? }));
+        return Ok(Some(OtherReplicas { kind: "collections", count, named: examples.collect::<Result<_>>()? }));
     }
     if row.cluster == NONE {
         return Ok(None);
     }
-    let all = index.cluster(row.cluster)?;
-    let count = all.len().saturating_sub(1);
-    let named = all.filter(|&page| page != group.shown.page).take(MAX_LISTED).map(|page| {
+    let pages = index.cluster(row.cluster)?;
+    let count = pages.len().saturating_sub(1);
+    let examples = pages.filter(|&page| page != group.best.page).take(MAX_LISTED).map(|page| {
         let PageAnswer { id, url } = PageAnswer::read(index, page)?;
         Ok(Replica { id, url, pages: usize::from(members.binary_search_by_key(&page, |hit| hit.page).is_ok()) })
     });
-    Ok(Some(OtherReplicas { kind: "copies", count, named: named.collect::<Result<_>>()? }))
+    Ok(Some(OtherReplicas { kind: "copies", count, named: examples.collect::<Result<_>>()? }))
 }
 
 #[cfg(test)]

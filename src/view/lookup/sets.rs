@@ -64,12 +64,12 @@ pub struct Set {
     pub members: Vec<IndexedMember>,
 }
 
-/// Returns the trivial cluster of a page with at most `most` of its pages, starting with the page
-/// at index `from`. Returns `None` if the page does not exist or has no copies.
+/// Returns the trivial cluster of a page with at most `limit` of its pages, starting with the page
+/// at index `start`. Returns `None` if the page does not exist or has no copies.
 ///
 /// # Errors
 /// Returns any error of [`LookupIndex::rank`].
-pub fn set(index: &LookupIndex, id: u64, from: usize, most: usize) -> Result<Option<Set>> {
+pub fn set(index: &LookupIndex, id: u64, start: usize, limit: usize) -> Result<Option<Set>> {
     let Some(rank) = index.rank(id)? else { return Ok(None) };
     let cluster = index.page(rank)?.cluster;
     if cluster == NONE {
@@ -77,8 +77,8 @@ pub fn set(index: &LookupIndex, id: u64, from: usize, most: usize) -> Result<Opt
     }
     let pages = index.cluster(cluster)?;
     let (id, count) = (hexadecimal(index.cluster_id(cluster)?), pages.len());
-    let members = pages.skip(from).take(most).map(|page| IndexedMember::read(index, page)).collect::<Result<_>>()?;
-    Ok(Some(Set { id, pages: count, from, members }))
+    let members = pages.skip(start).take(limit).map(|page| IndexedMember::read(index, page)).collect::<Result<_>>()?;
+    Ok(Some(Set { id, pages: count, from: start, members }))
 }
 
 /// Collection without its pages.
@@ -129,12 +129,12 @@ pub fn mirror(index: &LookupIndex, number: u32) -> Result<IndexedMirror> {
     })
 }
 
-/// Returns a collection by its id, with at most `most` pages, starting with the page at index
-/// `from`, and at most `most` mirrors. Returns `None` if there is no collection with the id.
+/// Returns a collection by its id, with at most `limit` pages, starting with the page at index
+/// `start`, and at most `limit` mirrors. Returns `None` if there is no collection with the id.
 ///
 /// # Errors
 /// Returns any error of [`LookupIndex::rank`].
-pub fn collection(index: &LookupIndex, id: u64, from: usize, most: usize) -> Result<Option<IndexedCollection>> {
+pub fn collection(index: &LookupIndex, id: u64, start: usize, limit: usize) -> Result<Option<IndexedCollection>> {
     let Some(number) = index.collection_of_id(id)? else { return Ok(None) };
     let row = index.collection(number)?;
     let pages = index.collection_pages(number)?;
@@ -142,8 +142,12 @@ pub fn collection(index: &LookupIndex, id: u64, from: usize, most: usize) -> Res
         own: mirror(index, number)?,
         similar_cluster: hexadecimal(row.similar_cluster),
         cardinality: row.cardinality,
-        mirrors: index.mirrors(row.similar_cluster)?.take(most).map(|one| mirror(index, one)).collect::<Result<_>>()?,
-        from,
-        members: pages.skip(from).take(most).map(|page| IndexedMember::read(index, page)).collect::<Result<_>>()?,
+        mirrors: index
+            .mirrors(row.similar_cluster)?
+            .take(limit)
+            .map(|one| mirror(index, one))
+            .collect::<Result<_>>()?,
+        from: start,
+        members: pages.skip(start).take(limit).map(|page| IndexedMember::read(index, page)).collect::<Result<_>>()?,
     }))
 }

@@ -46,14 +46,14 @@ impl StringsWriter {
             self.last.clear();
         }
         let text = text.as_bytes();
-        let common = self.last.iter().zip(text).take_while(|(x, y)| x == y).count();
+        let prefix_length = self.last.iter().zip(text).take_while(|(x, y)| x == y).count();
         self.open.clear();
-        put_number(common, &mut self.open);
-        put_number(text.len() - common, &mut self.open);
-        self.open.extend_from_slice(&text[common..]);
+        put_number(prefix_length, &mut self.open);
+        put_number(text.len() - prefix_length, &mut self.open);
+        self.open.extend_from_slice(&text[prefix_length..]);
         self.bytes.extend(&self.open)?;
-        self.last.truncate(common);
-        self.last.extend_from_slice(&text[common..]);
+        self.last.truncate(prefix_length);
+        self.last.extend_from_slice(&text[prefix_length..]);
         self.count += 1;
         Ok(())
     }
@@ -68,12 +68,12 @@ impl StringsWriter {
 }
 
 /// Encodes a number in 7 bits per byte, the lowest first; the last byte has its highest bit clear.
-fn put_number(mut number: usize, into: &mut Vec<u8>) {
+fn put_number(mut number: usize, output: &mut Vec<u8>) {
     while number >= 0x80 {
-        into.push(number as u8 | 0x80);
+        output.push(number as u8 | 0x80);
         number >>= 7;
     }
-    into.push(number as u8);
+    output.push(number as u8);
 }
 
 fn take_number(bytes: &mut &[u8]) -> Option<usize> {
@@ -127,19 +127,19 @@ impl Strings {
         self.bytes.slice(start..end)
     }
 
-    /// Appends a string to `into`.
+    /// Appends a string to `output`.
     ///
     /// # Errors
     /// Returns [`Error::Input`] if its block is damaged or the string does not exist.
     #[inline]
-    pub fn append(&self, number: usize, into: &mut String) -> Result<()> {
-        let start = into.len();
-        let mut bytes = std::mem::take(into).into_bytes();
+    pub fn append(&self, number: usize, output: &mut String) -> Result<()> {
+        let start = output.len();
+        let mut bytes = std::mem::take(output).into_bytes();
         let mut block = self.block(number / BLOCK)?;
         for _ in 0..=number % BLOCK {
-            next(&mut block, start, &mut bytes).ok_or_else(broken)?;
+            next(&mut block, start, &mut bytes).ok_or_else(broken_error)?;
         }
-        *into = String::from_utf8(bytes).map_err(|_| broken())?;
+        *output = String::from_utf8(bytes).map_err(|_| broken_error())?;
         Ok(())
     }
 
@@ -161,19 +161,19 @@ impl Strings {
     /// # Cost
     /// Reads the first string of log n / 16 blocks, and one whole block.
     pub fn last_not_after(&self, text: &str, scratch: &mut Vec<u8>) -> Result<Option<usize>> {
-        let (mut from, mut to) = (0, self.starts.rows());
-        while from < to {
-            let middle = from + (to - from) / 2;
+        let (mut start, mut end) = (0, self.starts.rows());
+        while start < end {
+            let middle = start + (end - start) / 2;
             scratch.clear();
-            next(&mut self.block(middle)?, 0, scratch).ok_or_else(broken)?;
-            if &scratch[..] <= text.as_bytes() { from = middle + 1 } else { to = middle }
+            next(&mut self.block(middle)?, 0, scratch).ok_or_else(broken_error)?;
+            if &scratch[..] <= text.as_bytes() { start = middle + 1 } else { end = middle }
         }
-        let Some(block) = from.checked_sub(1) else { return Ok(None) };
+        let Some(block) = start.checked_sub(1) else { return Ok(None) };
         let (mut bytes, first) = (self.block(block)?, block * BLOCK);
         let mut last = first;
         scratch.clear();
         for number in first..self.count.min(first + BLOCK) {
-            next(&mut bytes, 0, scratch).ok_or_else(broken)?;
+            next(&mut bytes, 0, scratch).ok_or_else(broken_error)?;
             if &scratch[..] > text.as_bytes() {
                 break;
             }
@@ -184,19 +184,19 @@ impl Strings {
 }
 
 #[cold]
-fn broken() -> Error {
+fn broken_error() -> Error {
     Error::Invariant("a block of strings of an index cannot be decoded".into())
 }
 
-/// Replaces the previous string, which is in `into` from `start` on, by the next one of a block.
+/// Replaces the previous string, which is in `output` from `start` on, by the next one of a block.
 /// The first string of a block shares no bytes with the previous one.
 #[inline]
-fn next(block: &mut &[u8], start: usize, into: &mut Vec<u8>) -> Option<()> {
-    let (common, more) = (take_number(block)?, take_number(block)?);
-    let (now, later) = block.split_at_checked(more)?;
-    *block = later;
-    into.truncate(start + common);
-    into.extend_from_slice(now);
+fn next(block: &mut &[u8], start: usize, output: &mut Vec<u8>) -> Option<()> {
+    let (prefix_length, suffix_length) = (take_number(block)?, take_number(block)?);
+    let (now, suffix) = block.split_at_checked(suffix_length)?;
+    *block = suffix;
+    output.truncate(start + prefix_length);
+    output.extend_from_slice(now);
     Some(())
 }
 
@@ -209,13 +209,14 @@ mod tests {
     use webtwin_storage::mapped::{Residence, file_bytes};
 
     fn strings(folder: &tempfile::TempDir, texts: &[String]) -> Strings {
-        let at = Location::parse(folder.path().to_str().unwrap()).unwrap();
-        let attempt = Attempt::new(&at, "aa").unwrap();
+        let location = Location::parse(folder.path().to_str().unwrap()).unwrap();
+        let attempt = Attempt::new(&location, "aa").unwrap();
         let mut writer = StringsWriter::new(&attempt, "s").unwrap();
         texts.iter().for_each(|text| writer.push(text).unwrap());
         let ([starts, bytes], count) = writer.finish().unwrap();
-        let file =
-            |path: &str| file_bytes(&at.join(&format!("_attempt-aa/{path}")).unwrap(), Residence::Mapped).unwrap();
+        let file = |path: &str| {
+            file_bytes(&location.join(&format!("_attempt-aa/{path}")).unwrap(), Residence::Mapped).unwrap()
+        };
         let starts = IndexColumn::open("s", file("s.starts"), &starts.1).unwrap();
         let bytes = IndexColumn::open("b", file("s.bytes"), &bytes.1).unwrap();
         Strings::new(starts, bytes, count).unwrap()

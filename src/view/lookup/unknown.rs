@@ -57,15 +57,15 @@ impl UnknownUrl {
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Input`] if a damaged part of the index is read.
     pub fn explain(index: &LookupIndex, id: DocId, host: Option<&str>) -> Result<UnknownUrl> {
-        let rejected = index.rejected(id)?.map(String::from);
+        let rejection = index.rejected(id)?.map(String::from);
         // The count of the host's pages distinguishes a gap in the crawl from a host that the run
         // never visited.
         let host_pages = host.map(|host| index.pages_of_host(host)).transpose()?;
-        let reason = match (&rejected, host_pages) {
+        let reason = match (&rejection, host_pages) {
             (Some(_), _) => UnknownReason::Rejected,
             (None, Some(0)) => UnknownReason::OutsideRun,
             (None, _) => UnknownReason::NotCrawled,
         };
-        Ok(UnknownUrl { reason, host_pages, rejected, advice: reason.advice() })
+        Ok(UnknownUrl { reason, host_pages, rejected: rejection, advice: reason.advice() })
     }
 }

@@ -6,8 +6,8 @@
 pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);
@@ -16,19 +16,19 @@ pub fn count(count: u64) -> String {
 }
 
 /// Formats a count with its noun in singular or plural.
-pub fn counted(number: u64, one: &str, many: &str) -> String {
-    format!("{} {}", count(number), if number == 1 { one } else { many })
+pub fn counted(number: u64, singular: &str, plural: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { singular } else { plural })
 }
 
 /// Formats a fraction in per cent. A non-zero fraction is never rounded to 0 %, nor an incomplete
 /// one to 100 %.
-pub fn share(part: u64, whole: u64) -> String {
-    if part == 0 || whole == 0 {
+pub fn share(part: u64, total: u64) -> String {
+    if part == 0 || total == 0 {
         return "0 %".into();
     }
-    match (u128::from(part) * 1000 / u128::from(whole) + 5) / 10 {
+    match (u128::from(part) * 1000 / u128::from(total) + 5) / 10 {
         0 => "<1 %".into(),
-        100.. if part < whole => ">99 %".into(),
+        100.. if part < total => ">99 %".into(),
         percent => format!("{percent} %"),
     }
 }
@@ -51,8 +51,8 @@ pub fn bytes(bytes: u64) -> String {
 }
 
 /// Returns `part / whole`, from 0 to 1.
-pub fn part(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+pub fn part(part: u64, total: u64) -> f64 {
+    if total == 0 { 0.0 } else { part as f64 / total as f64 }
 }
 
 #[cfg(test)]

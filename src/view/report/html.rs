@@ -48,15 +48,15 @@ impl Html {
         self.markup(" ").markup(name).markup("=\"").text(value).markup("\"")
     }
 
-    /// Appends a link to a crawled URL with the text `shown`. Only the text is appended unless the
+    /// Appends a link to a crawled URL with the text `label`. Only the text is appended unless the
     /// scheme is `http` or `https`.
-    pub fn link(&mut self, url: &str, shown: &str) -> &mut Html {
+    pub fn link(&mut self, url: &str, label: &str) -> &mut Html {
         match is_web(url) {
             true => self.markup("<a rel=noreferrer href=\"").text(url).markup("\">"),
             false => self.markup("<bdi>"),
         };
         // The stylesheet isolates such a link like a `bdi` element.
-        self.text(shown).markup(if is_web(url) { "</a>" } else { "</bdi>" })
+        self.text(label).markup(if is_web(url) { "</a>" } else { "</bdi>" })
     }
 
     /// Appends data for the script of the page.
@@ -104,8 +104,8 @@ pub fn policy_hash(text: &str) -> String {
 
 /// True if a URL may become a link.
 pub fn is_web(url: &str) -> bool {
-    let begins = |with: &str| url.get(..with.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(with));
-    begins("http://") || begins("https://")
+    let starts_with = |with: &str| url.get(..with.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(with));
+    starts_with("http://") || starts_with("https://")
 }
 
 /// Writer that escapes text for elements and for attributes in double quotes.

@@ -21,8 +21,8 @@ const LINE: usize = 300;
 ///
 /// # Cost
 /// That of Myers' algorithm on at most 2,000 lines of each text, and on the words of 50 lines.
-pub fn side_by_side(left: &str, right: &str) -> Vec<DiffRow> {
-    rows(&pieces(head(left), head(right), CONTEXT))
+pub fn side_by_side(left_text: &str, right: &str) -> Vec<DiffRow> {
+    rows(&pieces(head(left_text), head(right), CONTEXT))
 }
 
 /// Returns the first rows of a difference.
@@ -30,18 +30,18 @@ pub fn rows(pieces: &[DiffPiece<'_>]) -> Vec<DiffRow> {
     let mut rows = Vec::new();
     for piece in pieces {
         match piece {
-            DiffPiece::Same(lines) => rows.extend(lines.iter().map(|line| DiffRow::Same(cut(line)))),
+            DiffPiece::Same(lines) => rows.extend(lines.iter().map(|line| DiffRow::Same(shortened_line(line)))),
             DiffPiece::Skipped(lines) => rows.push(DiffRow::Equal(*lines as u64)),
             DiffPiece::Changed { left, right } => {
-                let most = left.len().max(right.len());
-                rows.extend((0..most).map(|at| changed(left.get(at).copied(), right.get(at).copied())));
+                let max_lines = left.len().max(right.len());
+                rows.extend((0..max_lines).map(|at| compare_words(left.get(at).copied(), right.get(at).copied())));
             }
         }
     }
     if rows.len() > ROWS {
-        let more = rows.len() - ROWS;
+        let omitted = rows.len() - ROWS;
         rows.truncate(ROWS);
-        rows.push(DiffRow::More(more as u64));
+        rows.push(DiffRow::More(omitted as u64));
     }
     rows
 }
@@ -52,48 +52,48 @@ fn head(text: &str) -> &str {
     &text[..end]
 }
 
-fn cut(line: &str) -> String {
+fn shortened_line(line: &str) -> String {
     let mut chars = line.chars();
-    let mut cut: String = chars.by_ref().take(LINE).collect();
+    let mut line_start: String = chars.by_ref().take(LINE).collect();
     if chars.next().is_some() {
-        cut.push('…');
+        line_start.push('…');
     }
-    cut
+    line_start
 }
 
 /// Compares a changed line word by word. Lines with less than a third of their words in common are
 /// shown as entirely changed.
-fn changed(left: Option<&str>, right: Option<&str>) -> DiffRow {
-    let whole = |line: &str| vec![DiffWords { text: cut(line), changed: true }];
-    let (Some(old), Some(new)) = (left, right) else {
-        return DiffRow::Changed { left: left.map(whole), right: right.map(whole) };
+fn compare_words(left_line: Option<&str>, right: Option<&str>) -> DiffRow {
+    let whole_line = |line: &str| vec![DiffWords { text: shortened_line(line), changed: true }];
+    let (Some(old), Some(new)) = (left_line, right) else {
+        return DiffRow::Changed { left: left_line.map(whole_line), right: right.map(whole_line) };
     };
-    let (old, new) = (cut(old), cut(new));
+    let (old, new) = (shortened_line(old), shortened_line(new));
     let (x, y): (Vec<&str>, Vec<&str>) = (words(&old), words(&new));
     let ops = capture_diff_slices(Algorithm::Myers, &x, &y);
     let is_word = |word: &&&str| word.starts_with(char::is_alphanumeric);
-    let equal = ops.iter().filter(|op| op.tag() == DiffTag::Equal);
-    let equal: usize = equal.map(|op| x[op.old_range()].iter().filter(is_word).count()).sum();
-    let most = x.iter().filter(is_word).count().max(y.iter().filter(is_word).count());
-    if 3 * equal < most {
-        return DiffRow::Changed { left: Some(whole(&old)), right: Some(whole(&new)) };
+    let equal_ops = ops.iter().filter(|op| op.tag() == DiffTag::Equal);
+    let equal_words: usize = equal_ops.map(|op| x[op.old_range()].iter().filter(is_word).count()).sum();
+    let max_words = x.iter().filter(is_word).count().max(y.iter().filter(is_word).count());
+    if 3 * equal_words < max_words {
+        return DiffRow::Changed { left: Some(whole_line(&old)), right: Some(whole_line(&new)) };
     }
-    let (mut left, mut right) = (Vec::new(), Vec::new());
+    let (mut left_words, mut right) = (Vec::new(), Vec::new());
     for op in ops {
-        let changed = op.tag() != DiffTag::Equal;
-        add(&mut left, &x[op.old_range()], changed);
-        add(&mut right, &y[op.new_range()], changed);
+        let is_changed = op.tag() != DiffTag::Equal;
+        add(&mut left_words, &x[op.old_range()], is_changed);
+        add(&mut right, &y[op.new_range()], is_changed);
     }
-    DiffRow::Changed { left: Some(left), right: Some(right) }
+    DiffRow::Changed { left: Some(left_words), right: Some(right) }
 }
 
 /// Appends words to a line. Changed words with only a space between them are merged.
-fn add(line: &mut Vec<DiffWords>, words: &[&str], changed: bool) {
+fn add(line: &mut Vec<DiffWords>, words: &[&str], is_changed: bool) {
     if words.is_empty() {
         return;
     }
     let text = words.concat();
-    if changed
+    if is_changed
         && let [.., DiffWords { changed: true, .. }, space] = &line[..]
         && space.text == " "
     {
@@ -103,24 +103,24 @@ fn add(line: &mut Vec<DiffWords>, words: &[&str], changed: bool) {
         last.text.push_str(&text);
         return;
     }
-    line.push(DiffWords { text, changed });
+    line.push(DiffWords { text, changed: is_changed });
 }
 
 /// Splits a line into words and the characters between them.
 fn words(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
-    let mut from = 0;
-    let mut before = None;
-    for (at, c) in line.char_indices() {
+    let mut start = 0;
+    let mut previous = None;
+    for (position, c) in line.char_indices() {
         let is_word = c.is_alphanumeric();
-        if before.is_some_and(|before| before != is_word) || before == Some(false) {
-            words.push(&line[from..at]);
-            from = at;
+        if previous.is_some_and(|before| before != is_word) || previous == Some(false) {
+            words.push(&line[start..position]);
+            start = position;
         }
-        before = Some(is_word);
+        previous = Some(is_word);
     }
-    if from < line.len() {
-        words.push(&line[from..]);
+    if start < line.len() {
+        words.push(&line[start..]);
     }
     words
 }
@@ -131,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    fn joined(words: &Option<Vec<DiffWords>>) -> Option<String> {
+    fn join_words(words: &Option<Vec<DiffWords>>) -> Option<String> {
         words.as_ref().map(|words| words.iter().map(|of| of.text.as_str()).collect())
     }
 
@@ -143,14 +143,14 @@ mod tests {
         };
         let DiffRow::Changed { left, right } = &rows[2] else { panic!("{rows:?}") };
         assert_eq!((marked(left), marked(right)), (vec!["1".into()], vec!["2".into()]));
-        let more = DiffWords { text: "more".into(), changed: true };
-        assert_eq!(rows[3], DiffRow::Changed { left: None, right: Some(vec![more]) });
+        let omitted = DiffWords { text: "more".into(), changed: true };
+        assert_eq!(rows[3], DiffRow::Changed { left: None, right: Some(vec![omitted]) });
     }
 
     #[test]
     fn long_texts_are_truncated_with_a_notice() {
-        let (left, right) = ("a\n".repeat(100), "b\n".repeat(100));
-        let rows = side_by_side(&left, &right);
+        let (left_text, right) = ("a\n".repeat(100), "b\n".repeat(100));
+        let rows = side_by_side(&left_text, &right);
         assert_eq!((rows.len(), rows.last()), (ROWS + 1, Some(&DiffRow::More(50))));
         assert_eq!(
             side_by_side(&"x".repeat(400), ""),
@@ -170,8 +170,8 @@ mod tests {
                     DiffRow::Same(line) => { old.push(line.clone()); new.push(line); }
                     DiffRow::Equal(_) | DiffRow::More(_) => equal = true,
                     DiffRow::Changed { left, right } => {
-                        old.extend(joined(&left));
-                        new.extend(joined(&right));
+                        old.extend(join_words(&left));
+                        new.extend(join_words(&right));
                     }
                 }
             }

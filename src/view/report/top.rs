@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 /// The `most` smallest keys among those offered, with their values.
 #[derive(Debug)]
 pub(super) struct SmallestKeys<K, V> {
-    most: usize,
+    limit: usize,
     heap: BinaryHeap<Entry<K, V>>,
 }
 
@@ -36,20 +36,20 @@ impl<K: Ord, V> Ord for Entry<K, V> {
 
 impl<K: Ord, V> SmallestKeys<K, V> {
     /// Creates an empty selection.
-    pub(super) fn new(most: usize) -> SmallestKeys<K, V> {
-        SmallestKeys { most, heap: BinaryHeap::new() }
+    pub(super) fn new(limit: usize) -> SmallestKeys<K, V> {
+        SmallestKeys { limit, heap: BinaryHeap::new() }
     }
 
     /// True if a row with this key would be selected now.
     pub(super) fn takes(&self, key: &K) -> bool {
-        self.heap.len() < self.most || self.heap.peek().is_some_and(|last| *key < last.0)
+        self.heap.len() < self.limit || self.heap.peek().is_some_and(|last| *key < last.0)
     }
 
     /// Offers a row. Keys must differ.
     pub(super) fn offer(&mut self, key: K, value: V) {
         if self.takes(&key) {
             self.heap.push(Entry(key, value));
-            if self.heap.len() > self.most {
+            if self.heap.len() > self.limit {
                 self.heap.pop();
             }
         }

@@ -9,7 +9,7 @@
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReorderedResult {
     /// Previous place of the result.
-    pub was: usize,
+    pub rank: usize,
     /// Among the results that are now above it, the one with most of its chunks, by its previous
     /// place, and the number of these chunks. `None` if no result above has any of its chunks.
     pub said_by: Option<(usize, usize)>,
@@ -23,22 +23,22 @@ pub struct ReorderedResult {
 /// Compares all pairs of results; intended for some hundreds.
 pub fn reorder(scores: &[f32], chunks: &[Vec<u64>]) -> Vec<ReorderedResult> {
     assert_eq!(scores.len(), chunks.len(), "a result has a score and chunks");
-    let mut waiting: Vec<ReorderedResult> =
-        (0..scores.len()).map(|was| ReorderedResult { was, said_by: None }).collect();
-    let mut placed: Vec<ReorderedResult> = Vec::with_capacity(waiting.len());
-    while !waiting.is_empty() {
-        let worth = |one: &ReorderedResult| {
-            let all = chunks[one.was].len().max(1) as f64;
-            let new = all - one.said_by.map_or(0, |(_, shared)| shared) as f64;
-            f64::from(scores[one.was]) * new / all
+    let mut pending: Vec<ReorderedResult> =
+        (0..scores.len()).map(|was| ReorderedResult { rank: was, said_by: None }).collect();
+    let mut placed: Vec<ReorderedResult> = Vec::with_capacity(pending.len());
+    while !pending.is_empty() {
+        let score_of = |result: &ReorderedResult| {
+            let n_chunks = chunks[result.rank].len().max(1) as f64;
+            let new = n_chunks - result.said_by.map_or(0, |(_, shared)| shared) as f64;
+            f64::from(scores[result.rank]) * new / n_chunks
         };
-        // The first of equal ones: `waiting` keeps the previous order.
-        let best = (0..waiting.len()).reduce(|x, y| if worth(&waiting[y]) > worth(&waiting[x]) { y } else { x });
-        let next = waiting.remove(best.expect("some are waiting"));
-        for one in &mut waiting {
-            let shared = in_common(&chunks[one.was], &chunks[next.was]);
-            if shared > one.said_by.map_or(0, |(_, shared)| shared) {
-                one.said_by = Some((next.was, shared));
+        // The first of equal ones: `pending` keeps the previous order.
+        let best = (0..pending.len()).reduce(|x, y| if score_of(&pending[y]) > score_of(&pending[x]) { y } else { x });
+        let next = pending.remove(best.expect("some are waiting"));
+        for result in &mut pending {
+            let shared_chunks = count_common(&chunks[result.rank], &chunks[next.rank]);
+            if shared_chunks > result.said_by.map_or(0, |(_, shared)| shared) {
+                result.said_by = Some((next.rank, shared_chunks));
             }
         }
         placed.push(next);
@@ -47,11 +47,11 @@ pub fn reorder(scores: &[f32], chunks: &[Vec<u64>]) -> Vec<ReorderedResult> {
 }
 
 /// Counts the common numbers of two ascending lists.
-fn in_common(x: &[u64], y: &[u64]) -> usize {
+fn count_common(x: &[u64], y: &[u64]) -> usize {
     let (mut rest, mut count) = (y, 0);
-    for one in x {
-        rest = &rest[rest.partition_point(|other| other < one)..];
-        count += usize::from(rest.first() == Some(one));
+    for hash in x {
+        rest = &rest[rest.partition_point(|other| other < hash)..];
+        count += usize::from(rest.first() == Some(hash));
     }
     count
 }
@@ -68,10 +68,10 @@ mod tests {
     fn copy_moves_below_new_results_and_stays_if_nothing_is_shared() {
         let chunks = [vec![1, 2, 3, 4], vec![1, 2, 3, 4], vec![3, 4, 5, 6], vec![7, 8], vec![]];
         let order = reorder(&[10.0, 9.0, 8.0, 5.0, 4.5], &chunks);
-        assert_eq!(order.iter().map(|one| one.was).collect::<Vec<_>>(), [0, 3, 4, 2, 1]);
+        assert_eq!(order.iter().map(|one| one.rank).collect::<Vec<_>>(), [0, 3, 4, 2, 1]);
         assert_eq!((order[3].said_by, order[4].said_by, order[1].said_by), (Some((0, 2)), Some((0, 4)), None));
-        let apart: Vec<Vec<u64>> = (0..5).map(|n| vec![n]).collect();
-        assert!(reorder(&[5.0, 4.0, 3.0, 2.0, 1.0], &apart).iter().zip(0..).all(|(one, place)| one.was == place));
+        let disjoint: Vec<Vec<u64>> = (0..5).map(|n| vec![n]).collect();
+        assert!(reorder(&[5.0, 4.0, 3.0, 2.0, 1.0], &disjoint).iter().zip(0..).all(|(one, place)| one.rank == place));
     }
 
     proptest! {
@@ -82,10 +82,10 @@ mod tests {
             let scores: Vec<f32> = made.iter().map(|one| f32::from(one.0)).collect();
             let chunks: Vec<Vec<u64>> = made.iter().map(|one| one.1.iter().copied().collect()).collect();
             let order = reorder(&scores, &chunks);
-            prop_assert_eq!(order.iter().map(|one| one.was).collect::<BTreeSet<_>>().len(), made.len());
+            prop_assert_eq!(order.iter().map(|one| one.rank).collect::<BTreeSet<_>>().len(), made.len());
             // Number of chunks that the most similar result above shares.
             let message = |above: &[ReorderedResult], was: usize| {
-                above.iter().map(|one| made[was].1.intersection(&made[one.was].1).count()).max().unwrap_or(0)
+                above.iter().map(|one| made[was].1.intersection(&made[one.rank].1).count()).max().unwrap_or(0)
             };
             let worth = |above: &[ReorderedResult], was: usize| {
                 let all = made[was].1.len().max(1) as f64;
@@ -93,8 +93,8 @@ mod tests {
             };
             for place in 0..order.len() {
                 let (above, below) = order.split_at(place);
-                prop_assert_eq!(below[0].said_by.map_or(0, |(_, shared)| shared), message(above, below[0].was));
-                prop_assert!(below.iter().all(|one| worth(above, one.was) <= worth(above, below[0].was)));
+                prop_assert_eq!(below[0].said_by.map_or(0, |(_, shared)| shared), message(above, below[0].rank));
+                prop_assert!(below.iter().all(|one| worth(above, one.rank) <= worth(above, below[0].rank)));
             }
         }
     }

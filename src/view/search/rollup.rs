@@ -21,7 +21,7 @@ pub struct PageOfText {
     /// Origin of the page's URL.
     pub origin: u32,
     /// 1 if the page is kept, else 0.
-    pub kept: u32,
+    pub keep: u32,
 }
 
 /// Page that matches a query.
@@ -38,14 +38,14 @@ pub struct PageHit {
     /// Score of the text; higher is better.
     pub score: f32,
     /// True if the page is kept.
-    pub kept: bool,
+    pub is_kept: bool,
 }
 
 /// Group of matching pages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatchGroup {
     /// Page that represents the group: the best kept page, or else the best page.
-    pub shown: PageHit,
+    pub best: PageHit,
     /// Best score of any member.
     pub score: f32,
     /// Range of the members in all hits. They are ordered by collection and page.
@@ -64,29 +64,29 @@ pub struct GroupedMatches {
     pub best: Vec<MatchGroup>,
 }
 
-/// Groups all hits and orders the `most` best groups.
+/// Groups all hits and orders the `limit` best groups.
 ///
 /// # Cost
 /// Sorts the hits and the requested groups. 24 bytes a hit and 48 bytes a group.
-pub fn roll_up(mut hits: Vec<PageHit>, most: usize) -> GroupedMatches {
+pub fn roll_up(mut hits: Vec<PageHit>, limit: usize) -> GroupedMatches {
     hits.sort_unstable_by_key(|hit| (hit.group, hit.collection, hit.page));
     let mut best = Vec::new();
     let mut start = 0;
     for members in hits.chunk_by(|x, y| x.group == y.group) {
         let better = |x: &&PageHit, y: &&PageHit| {
-            let key = |hit: &PageHit| (hit.kept, order(hit.score), Reverse(hit.page));
+            let key = |hit: &PageHit| (hit.is_kept, order(hit.score), Reverse(hit.page));
             key(x).cmp(&key(y))
         };
-        let shown = *members.iter().max_by(better).expect("a chunk has members");
+        let representative = *members.iter().max_by(better).expect("a chunk has members");
         let score = members.iter().map(|hit| hit.score).max_by(f32::total_cmp).expect("a chunk has members");
-        best.push(MatchGroup { shown, score, members: start..start + members.len() });
+        best.push(MatchGroup { best: representative, score, members: start..start + members.len() });
         start += members.len();
     }
     let groups = best.len();
-    let key = |group: &MatchGroup| (Reverse(order(group.score)), group.shown.page);
-    if most < best.len() {
-        best.select_nth_unstable_by_key(most, key);
-        best.truncate(most);
+    let key = |group: &MatchGroup| (Reverse(order(group.score)), group.best.page);
+    if limit < best.len() {
+        best.select_nth_unstable_by_key(limit, key);
+        best.truncate(limit);
     }
     best.sort_unstable_by_key(key);
     GroupedMatches { hits, groups, best }
@@ -112,24 +112,24 @@ mod tests {
     use super::*;
 
     /// Literal implementation of the definition.
-    fn twin(hits: &[PageHit]) -> Vec<(u32, u32, f32, Vec<u32>)> {
+    fn expected_groups(hits: &[PageHit]) -> Vec<(u32, u32, f32, Vec<u32>)> {
         let mut groups: BTreeMap<u32, Vec<PageHit>> = BTreeMap::new();
         hits.iter().for_each(|&hit| groups.entry(hit.group).or_default().push(hit));
-        let mut all = Vec::new();
+        let mut hits_of_chunk = Vec::new();
         for (number, members) in groups {
-            let candidates: Vec<&PageHit> = match members.iter().any(|hit| hit.kept) {
-                true => members.iter().filter(|hit| hit.kept).collect(),
+            let candidates: Vec<&PageHit> = match members.iter().any(|hit| hit.is_kept) {
+                true => members.iter().filter(|hit| hit.is_kept).collect(),
                 false => members.iter().collect(),
             };
             let top = candidates.iter().map(|hit| hit.score).fold(0.0, f32::max);
-            let shown = candidates.iter().filter(|hit| hit.score == top).map(|hit| hit.page).min().unwrap();
+            let page = candidates.iter().filter(|hit| hit.score == top).map(|hit| hit.page).min().unwrap();
             let score = members.iter().map(|hit| hit.score).fold(0.0, f32::max);
             let mut pages: Vec<u32> = members.iter().map(|hit| hit.page).collect();
             pages.sort_unstable();
-            all.push((number, shown, score, pages));
+            hits_of_chunk.push((number, page, score, pages));
         }
-        all.sort_by(|x, y| y.2.partial_cmp(&x.2).unwrap().then(x.1.cmp(&y.1)));
-        all
+        hits_of_chunk.sort_by(|x, y| y.2.partial_cmp(&x.2).unwrap().then(x.1.cmp(&y.1)));
+        hits_of_chunk
     }
 
     proptest! {
@@ -137,10 +137,10 @@ mod tests {
         fn groups_counts_and_order_equal_the_definition(
             made in prop::collection::vec((0u32..12, 0u32..4, 0u8..5, any::<bool>()), 0..80), most in 0usize..15
         ) {
-            let hits: Vec<PageHit> = made.into_iter().zip(0..).map(|((group, collection, score, kept), page)| PageHit {
-                group, collection, page: 7919 * page % 80, text: page, score: f32::from(score) / 4.0, kept,
+            let hits: Vec<PageHit> = made.into_iter().zip(0..).map(|((group, collection, score, is_kept), page)| PageHit {
+                group, collection, page: 7919 * page % 80, text: page, score: f32::from(score) / 4.0, is_kept,
             }).collect();
-            let want = twin(&hits);
+            let want = expected_groups(&hits);
             let found = roll_up(hits.clone(), most);
             prop_assert_eq!((found.hits.len(), found.groups), (hits.len(), want.len()));
             let shape = |group: &MatchGroup| {
@@ -149,7 +149,7 @@ mod tests {
                 assert!(by_collection(members).is_sorted_by(|x, y| x.0 < y.0));
                 let mut pages: Vec<u32> = members.iter().map(|hit| hit.page).collect();
                 pages.sort_unstable();
-                (group.shown.group, group.shown.page, group.score, pages)
+                (group.best.group, group.best.page, group.score, pages)
             };
             prop_assert_eq!(found.best.iter().map(shape).collect::<Vec<_>>(), &want[..most.min(want.len())]);
         }

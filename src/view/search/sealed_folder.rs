@@ -25,14 +25,14 @@ impl SealedFolder {
             // These files have a few bytes for each text, and every search reads them completely.
             // So they are read once.
             let is_kept = [".fieldnorm", ".fast"].iter().any(|ending| name.ends_with(ending));
-            (name, Arc::new(Handle { file, kept: is_kept.then(OnceLock::new) }))
+            (name, Arc::new(Handle { file, cache: is_kept.then(OnceLock::new) }))
         };
         SealedFolder(Arc::new(files.into_iter().map(handle).collect()))
     }
 
     fn find(&self, path: &Path) -> Result<&Arc<Handle>, OpenReadError> {
-        let found = path.to_str().and_then(|name| self.0.get(name));
-        found.ok_or_else(|| OpenReadError::FileDoesNotExist(path.into()))
+        let file = path.to_str().and_then(|name| self.0.get(name));
+        file.ok_or_else(|| OpenReadError::FileDoesNotExist(path.into()))
     }
 }
 
@@ -44,7 +44,7 @@ impl fmt::Debug for SealedFolder {
 
 struct Handle {
     file: Box<dyn TextIndexFile>,
-    kept: Option<OnceLock<OwnedBytes>>,
+    cache: Option<OnceLock<OwnedBytes>>,
 }
 
 impl Handle {
@@ -67,16 +67,16 @@ impl HasLen for Handle {
 
 impl FileHandle for Handle {
     fn read_bytes(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
-        let Some(kept) = &self.kept else { return self.read(range) };
-        let all = match kept.get() {
-            Some(all) => all,
+        let Some(cell) = &self.cache else { return self.read(range) };
+        let bytes = match cell.get() {
+            Some(bytes) => bytes,
             None => {
-                let all = self.read(0..self.file.len())?;
-                kept.get_or_init(|| all)
+                let bytes = self.read(0..self.file.len())?;
+                cell.get_or_init(|| bytes)
             }
         };
-        match range.start <= range.end && range.end <= all.len() {
-            true => Ok(all.slice(range)),
+        match range.start <= range.end && range.end <= bytes.len() {
+            true => Ok(bytes.slice(range)),
             false => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }

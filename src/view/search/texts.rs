@@ -69,13 +69,13 @@ impl SchemaFields {
 /// Tokenizer for tantivy that finds the words of [`words`].
 #[derive(Clone, Default)]
 struct Words {
-    found: Vec<Range<usize>>,
+    marks: Vec<Range<usize>>,
     token: Token,
 }
 
 struct Stream<'t> {
     text: &'t str,
-    found: std::slice::Iter<'t, Range<usize>>,
+    marks: std::slice::Iter<'t, Range<usize>>,
     token: &'t mut Token,
 }
 
@@ -83,15 +83,15 @@ impl Tokenizer for Words {
     type TokenStream<'t> = Stream<'t>;
 
     fn token_stream<'t>(&'t mut self, text: &'t str) -> Stream<'t> {
-        words(text, &mut self.found);
+        words(text, &mut self.marks);
         self.token.reset();
-        Stream { text, found: self.found.iter(), token: &mut self.token }
+        Stream { text, marks: self.marks.iter(), token: &mut self.token }
     }
 }
 
 impl TokenStream for Stream<'_> {
     fn advance(&mut self) -> bool {
-        let Some(range) = self.found.next() else { return false };
+        let Some(range) = self.marks.next() else { return false };
         (self.token.offset_from, self.token.offset_to) = (range.start, range.end);
         self.token.position = self.token.position.wrapping_add(1);
         fold(&self.text[range.clone()], &mut self.token.text);
@@ -132,18 +132,18 @@ pub struct MarkedWords {
 
 impl MarkedWords {
     /// Marks query words, which are folded, in a text.
-    pub fn new(text: &str, wanted: &[String]) -> MarkedWords {
-        let marks = marks(text, wanted).into_iter().map(|range| (range.start, range.end)).collect();
+    pub fn new(text: &str, query_words: &[String]) -> MarkedWords {
+        let marks = marks(text, query_words).into_iter().map(|range| (range.start, range.end)).collect();
         MarkedWords { text: text.into(), marks }
     }
 
     /// Splits the text into pieces; the flag is true for marked pieces.
     pub fn pieces(&self) -> impl Iterator<Item = (bool, &str)> {
         let ends = self.marks.iter().flat_map(|&(start, end)| [(false, start), (true, end)]);
-        let mut at = 0;
+        let mut position = 0;
         let piece = move |(is_marked, end): (bool, usize)| {
-            let piece = &self.text[at..end];
-            at = end;
+            let piece = &self.text[position..end];
+            position = end;
             (is_marked, piece)
         };
         ends.chain([(false, self.text.len())]).map(piece).filter(|(_, piece)| !piece.is_empty())
@@ -175,7 +175,7 @@ impl std::fmt::Debug for TextIndex {
     }
 }
 
-fn broken(name: &str, cause: impl std::fmt::Display) -> Error {
+fn broken_index(name: &str, cause: impl std::fmt::Display) -> Error {
     Error::input(name, format!("the index of texts cannot be read: {cause}; fetch the index again or rebuild it"))
 }
 
@@ -186,11 +186,11 @@ impl TextIndex {
     /// Returns [`Error::Input`] if a damaged part of the index is read. All functions below return
     /// this error too.
     pub fn open(name: &str, files: BTreeMap<String, Box<dyn TextIndexFile>>) -> Result<TextIndex> {
-        let failed = |cause: tantivy::TantivyError| broken(name, cause);
+        let failed = |cause: tantivy::TantivyError| broken_index(name, cause);
         let mut index = Index::open(SealedFolder::new(files)).map_err(failed)?;
         let (schema, fields) = SchemaFields::schema();
         if index.schema() != schema {
-            return Err(broken(name, "it was built by another version"));
+            return Err(broken_index(name, "it was built by another version"));
         }
         index.set_tokenizers(tokenizers());
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().map_err(failed)?;
@@ -211,7 +211,7 @@ impl TextIndex {
     }
 
     fn failed(&self, cause: impl std::fmt::Display) -> Error {
-        broken(&self.name, cause)
+        broken_index(&self.name, cause)
     }
 
     /// Calls `take` with the number and the score of each text that has all words, which are
@@ -222,26 +222,26 @@ impl TextIndex {
     ///
     /// # Cost
     /// Reads all postings of the words; none is skipped for its score.
-    pub fn matching(&self, wanted: &[String], mut take: impl FnMut(u32, f32) -> Result<()>) -> Result<()> {
-        let one = |field: Field, word: &String| -> Box<dyn Query> {
+    pub fn matching(&self, query_words: &[String], mut take: impl FnMut(u32, f32) -> Result<()>) -> Result<()> {
+        let term_query = |field: Field, word: &String| -> Box<dyn Query> {
             Box::new(TermQuery::new(Term::from_field_text(field, word), IndexRecordOption::WithFreqs))
         };
         let mut parts: Vec<(Occur, Box<dyn Query>)> = Vec::new();
-        for word in wanted {
-            parts.push((Occur::Must, one(self.fields.text, word)));
-            parts.push((Occur::Should, Box::new(BoostQuery::new(one(self.fields.title, word), TITLE))));
+        for word in query_words {
+            parts.push((Occur::Must, term_query(self.fields.text, word)));
+            parts.push((Occur::Should, Box::new(BoostQuery::new(term_query(self.fields.title, word), TITLE))));
         }
         let query = BooleanQuery::new(parts);
         let scoring = EnableScoring::enabled_from_searcher(&self.searcher);
         let weight = query.weight(scoring).map_err(|cause| self.failed(cause))?;
         for (segment, numbers) in self.searcher.segment_readers().iter().zip(&self.segments) {
             let mut outcome = Ok(());
-            let mut each = |doc, score| {
+            let mut visit = |doc, score| {
                 if outcome.is_ok() {
                     outcome = take(numbers.get_val(doc) as u32, score);
                 }
             };
-            weight.for_each(segment, &mut each).map_err(|cause| self.failed(cause))?;
+            weight.for_each(segment, &mut visit).map_err(|cause| self.failed(cause))?;
             outcome?;
         }
         Ok(())
@@ -257,18 +257,19 @@ impl TextIndex {
     pub fn stored(&self, number: u32) -> Result<StoredText> {
         let number = u64::from(number);
         // Texts are numbered in the order of segments, and within them.
-        let mut at = None;
+        let mut address = None;
         for (ordinal, numbers) in self.segments.iter().enumerate() {
             let count = u64::from(numbers.num_vals());
             let first = if count > 0 { numbers.get_val(0) } else { u64::MAX };
             if (first..first.saturating_add(count)).contains(&number) {
-                at = Some(DocAddress::new(ordinal as u32, (number - first) as u32));
+                address = Some(DocAddress::new(ordinal as u32, (number - first) as u32));
             }
         }
-        let at = at.ok_or_else(|| self.failed(format!("text {number} is missing")))?;
-        let document: TantivyDocument = self.searcher.doc(at).map_err(|cause| self.failed(cause))?;
-        let of = |field| document.get_first(field).and_then(|value| value.as_str()).unwrap_or_default().to_string();
-        Ok(StoredText { title: of(self.fields.title), text: of(self.fields.text) })
+        let address = address.ok_or_else(|| self.failed(format!("text {number} is missing")))?;
+        let document: TantivyDocument = self.searcher.doc(address).map_err(|cause| self.failed(cause))?;
+        let field_text =
+            |field| document.get_first(field).and_then(|value| value.as_str()).unwrap_or_default().to_string();
+        Ok(StoredText { title: field_text(self.fields.title), text: field_text(self.fields.text) })
     }
 
     /// Returns an excerpt of a text that has many of the words, which are folded; its start if it
@@ -276,11 +277,11 @@ impl TextIndex {
     ///
     /// # Errors
     /// Returns any error of [`TextIndex::open`].
-    pub fn snippet(&self, text: &str, wanted: &[String]) -> Result<MarkedWords> {
+    pub fn snippet(&self, text: &str, query_words: &[String]) -> Result<MarkedWords> {
         let tokenizer = self.index.tokenizer_for_field(self.fields.text).map_err(|cause| self.failed(cause))?;
-        let terms = wanted.iter().map(|word| (word.clone(), 1.0)).collect();
-        let found = SnippetGenerator::new(terms, tokenizer, self.fields.text, SNIPPET).snippet(text);
-        let part = match found.fragment() {
+        let terms = query_words.iter().map(|word| (word.clone(), 1.0)).collect();
+        let generated = SnippetGenerator::new(terms, tokenizer, self.fields.text, SNIPPET).snippet(text);
+        let part = match generated.fragment() {
             "" => text
                 .char_indices()
                 .map(|(at, _)| &text[..at])
@@ -289,7 +290,7 @@ impl TextIndex {
                 .unwrap_or(""),
             part => part,
         };
-        Ok(MarkedWords::new(&part.split_whitespace().collect::<Vec<_>>().join(" "), wanted))
+        Ok(MarkedWords::new(&part.split_whitespace().collect::<Vec<_>>().join(" "), query_words))
     }
 }
 
@@ -314,7 +315,7 @@ mod tests {
         }
     }
 
-    fn written(texts: &[(String, String)]) -> BTreeMap<String, Vec<u8>> {
+    fn write_texts(texts: &[(String, String)]) -> BTreeMap<String, Vec<u8>> {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = TextWriter::new(folder.path()).unwrap();
         texts.iter().for_each(|(title, text)| writer.add(title, text).unwrap());
@@ -323,12 +324,12 @@ mod tests {
         files.into_iter().map(|file| (file.name, std::fs::read(file.path).unwrap())).collect()
     }
 
-    fn opened(files: BTreeMap<String, Vec<u8>>) -> Result<TextIndex> {
+    fn open_texts(files: BTreeMap<String, Vec<u8>>) -> Result<TextIndex> {
         let boxed = files.into_iter().map(|(name, bytes)| (name, Box::new(Bytes(bytes)) as Box<dyn TextIndexFile>));
         TextIndex::open("texts", boxed.collect())
     }
 
-    fn asked(words: &[&str]) -> Vec<String> {
+    fn owned_words(words: &[&str]) -> Vec<String> {
         words.iter().map(|word| word.to_string()).collect()
     }
 
@@ -340,9 +341,9 @@ mod tests {
             made in prop::collection::vec(("[a-d]{0,3}", "([a-d]{1,2}|Ä|日本| |-){0,20}"), 0..30),
             wanted in prop::collection::btree_set("[a-d]{1,2}|ä|日", 1..3)
         ) {
-            let files = written(&made);
-            prop_assert!(files == written(&made));
-            let texts = opened(files).unwrap();
+            let files = write_texts(&made);
+            prop_assert!(files == write_texts(&made));
+            let texts = open_texts(files).unwrap();
             let wanted: Vec<String> = wanted.into_iter().collect();
             let mut found = BTreeMap::new();
             texts.matching(&wanted, |number, score| {
@@ -366,45 +367,45 @@ mod tests {
         let filler = "nothing to see here ".repeat(60);
         let body = format!("{filler}the manual of\n pumps {filler}");
         let texts = [("", body.as_str()), ("Manual", &format!("Manual {}", &body[..body.len() - 7])), ("", "other")];
-        let texts = opened(written(&texts.map(|(title, text)| (title.into(), text.into())))).unwrap();
+        let texts = open_texts(write_texts(&texts.map(|(title, text)| (title.into(), text.into())))).unwrap();
         let mut scores = [0.0; 3];
         texts
-            .matching(&asked(&["manual"]), |number, score| {
+            .matching(&owned_words(&["manual"]), |number, score| {
                 scores[number as usize] = score;
                 Ok(())
             })
             .unwrap();
         assert!(scores[1] > scores[0] && scores[0] > scores[2], "{scores:?}");
-        let snippet = texts.snippet(&body, &asked(&["manual", "pumps"])).unwrap();
+        let snippet = texts.snippet(&body, &owned_words(&["manual", "pumps"])).unwrap();
         let pieces: Vec<(bool, &str)> = snippet.pieces().collect();
         assert!(pieces.contains(&(true, "manual")) && pieces.contains(&(true, "pumps")), "{snippet:?}");
         assert!(
             pieces.iter().map(|piece| piece.1).collect::<String>() == snippet.text && snippet.text.len() <= SNIPPET
         );
-        let beginning = texts.snippet(&"äöü ".repeat(200), &asked(&["absent"])).unwrap();
+        let beginning = texts.snippet(&"äöü ".repeat(200), &owned_words(&["absent"])).unwrap();
         assert!(beginning.marks.is_empty() && beginning.text.starts_with("äöü äöü") && beginning.text.len() <= SNIPPET);
-        assert_eq!(texts.snippet("", &asked(&["a"])).unwrap().text, "");
+        assert_eq!(texts.snippet("", &owned_words(&["a"])).unwrap().text, "");
     }
 
     #[test]
     fn first_error_of_the_receiver_ends_a_search_and_a_missing_file_is_an_error() {
-        let files = written(&[("".into(), "one text".into()), ("".into(), "one more".into())]);
-        let texts = opened(files.clone()).unwrap();
+        let files = write_texts(&[("".into(), "one text".into()), ("".into(), "one more".into())]);
+        let texts = open_texts(files.clone()).unwrap();
         let mut calls = 0;
-        let message = texts.matching(&asked(&["one"]), |_, _| {
+        let message = texts.matching(&owned_words(&["one"]), |_, _| {
             calls += 1;
             Err(Error::Usage("enough".into()))
         });
         assert_eq!((message.unwrap_err().to_string().contains("enough"), calls), (true, 1));
         for name in files.keys() {
-            let mut fewer = files.clone();
-            fewer.remove(name);
-            let ended = opened(fewer).and_then(|texts| {
-                texts.matching(&asked(&["one"]), |_, _| Ok(()))?;
+            let mut smaller = files.clone();
+            smaller.remove(name);
+            let outcome = open_texts(smaller).and_then(|texts| {
+                texts.matching(&owned_words(&["one"]), |_, _| Ok(()))?;
                 texts.stored(0)
             });
             // The positions file is never read: positions are not indexed.
-            assert!(name.ends_with(".pos") || ended.is_err_and(|error| error.exit_code() == 3), "{name}");
+            assert!(name.ends_with(".pos") || outcome.is_err_and(|error| error.exit_code() == 3), "{name}");
         }
     }
 }

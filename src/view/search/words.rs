@@ -22,37 +22,37 @@ pub const QUESTION: usize = 1000;
 pub const MAX_QUERY_WORDS: usize = 32;
 
 /// Finds the words of a text, in order, as byte ranges.
-pub fn words(text: &str, into: &mut Vec<Range<usize>>) {
-    into.clear();
-    let mut at = 0;
+pub fn words(text: &str, ranges: &mut Vec<Range<usize>>) {
+    ranges.clear();
+    let mut position = 0;
     // A Unicode word contains no white space.
     for piece in text.split_inclusive(char::is_whitespace) {
         match piece.is_ascii() {
-            true => runs(piece, at, into),
-            false => piece.unicode_word_indices().for_each(|(start, word)| runs(word, at + start, into)),
+            true => runs(piece, position, ranges),
+            false => piece.unicode_word_indices().for_each(|(start, word)| runs(word, position + start, ranges)),
         }
-        at += piece.len();
+        position += piece.len();
     }
 }
 
 /// Splits a Unicode word at ASCII characters that are neither letters nor digits.
-fn runs(text: &str, at: usize, into: &mut Vec<Range<usize>>) {
+fn runs(text: &str, start: usize, output: &mut Vec<Range<usize>>) {
     let parts = text.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric());
-    let start_of = |part: &str| at + (part.as_ptr().addr() - text.as_ptr().addr());
+    let start_of = |part: &str| start + (part.as_ptr().addr() - text.as_ptr().addr());
     let ranges =
         parts.filter(|part| (1..=MAX_WORD_BYTES).contains(&part.len())).map(|part| (start_of(part), part.len()));
-    into.extend(ranges.map(|(start, length)| start..start + length));
+    output.extend(ranges.map(|(start, length)| start..start + length));
 }
 
 /// Folds a word for comparison.
-pub fn fold(word: &str, into: &mut String) {
-    into.clear();
+pub fn fold(word: &str, output: &mut String) {
+    output.clear();
     match word.is_ascii() {
         true => {
-            into.push_str(word);
-            into.make_ascii_lowercase();
+            output.push_str(word);
+            output.make_ascii_lowercase();
         }
-        false => into.extend(word.chars().flat_map(char::to_lowercase)),
+        false => output.extend(word.chars().flat_map(char::to_lowercase)),
     }
 }
 
@@ -76,18 +76,18 @@ impl Question {
         if text.len() > QUESTION {
             return Err(format!("the query has more than {QUESTION} bytes; shorten it"));
         }
-        let (mut question, mut found, mut word) = (Question::default(), Vec::new(), String::new());
+        let (mut question, mut marks, mut word) = (Question::default(), Vec::new(), String::new());
         for part in text.split_whitespace() {
             let value_of = |name: &str| {
-                let (before, value) = part.split_at_checked(name.len())?;
-                before.eq_ignore_ascii_case(name).then_some(value)
+                let (prefix, value) = part.split_at_checked(name.len())?;
+                prefix.eq_ignore_ascii_case(name).then_some(value)
             };
             match (value_of("host:"), value_of("in:")) {
                 (Some(host), _) if !host.is_empty() => question.hosts.push(host.to_lowercase()),
                 (_, Some(value)) if value.eq_ignore_ascii_case("mirrors") => question.in_mirrors = true,
                 _ => {
-                    words(part, &mut found);
-                    for range in &found {
+                    words(part, &mut marks);
+                    for range in &marks {
                         fold(&part[range.clone()], &mut word);
                         if !question.words.contains(&word) {
                             question.words.push(word.clone());
@@ -105,14 +105,14 @@ impl Question {
 }
 
 /// Finds the occurrences of the folded words in a text.
-pub fn marks(text: &str, wanted: &[String]) -> Vec<Range<usize>> {
-    let (mut found, mut word) = (Vec::new(), String::new());
-    words(text, &mut found);
-    found.retain(|range| {
+pub fn marks(text: &str, query_words: &[String]) -> Vec<Range<usize>> {
+    let (mut ranges, mut word) = (Vec::new(), String::new());
+    words(text, &mut ranges);
+    ranges.retain(|range| {
         fold(&text[range.clone()], &mut word);
-        wanted.contains(&word)
+        query_words.contains(&word)
     });
-    found
+    ranges
 }
 
 #[cfg(test)]
@@ -121,30 +121,30 @@ mod tests {
 
     use super::*;
 
-    fn all(text: &str) -> Vec<String> {
-        let (mut found, mut word) = (Vec::new(), String::new());
-        words(text, &mut found);
-        let mut folded = |range: Range<usize>| {
+    fn all_words(text: &str) -> Vec<String> {
+        let (mut ranges, mut word) = (Vec::new(), String::new());
+        words(text, &mut ranges);
+        let mut push_folded = |range: Range<usize>| {
             fold(&text[range], &mut word);
             word.clone()
         };
-        found.into_iter().map(&mut folded).collect()
+        ranges.into_iter().map(&mut push_folded).collect()
     }
 
     #[test]
     fn words_are_runs_of_letters_and_digits_or_single_characters_without_spaces() {
-        assert_eq!(all("Don't  see www.Example.com/a_b"), ["don", "t", "see", "www", "example", "com", "a", "b"]);
-        assert_eq!(all("Straße—ÄRGER ünï.code"), ["straße", "ärger", "ünï", "code"]);
-        assert_eq!(all("e\u{301}te\u{301} हिन्दी"), ["e\u{301}te\u{301}", "हिन्दी"]);
-        assert_eq!(all("日本語 カタカナ"), ["日", "本", "語", "カタカナ"]);
-        assert!(all(&"x".repeat(MAX_WORD_BYTES + 1)).is_empty() && all("-- … ☃").is_empty());
+        assert_eq!(all_words("Don't  see www.Example.com/a_b"), ["don", "t", "see", "www", "example", "com", "a", "b"]);
+        assert_eq!(all_words("Straße—ÄRGER ünï.code"), ["straße", "ärger", "ünï", "code"]);
+        assert_eq!(all_words("e\u{301}te\u{301} हिन्दी"), ["e\u{301}te\u{301}", "हिन्दी"]);
+        assert_eq!(all_words("日本語 カタカナ"), ["日", "本", "語", "カタカナ"]);
+        assert!(all_words(&"x".repeat(MAX_WORD_BYTES + 1)).is_empty() && all_words("-- … ☃").is_empty());
     }
 
     #[test]
     fn a_question_has_words_hosts_and_mirrors() {
-        let found = Question::parse("Manual host:WWW.a.example IN:mirrors of the MANUAL in:stock").unwrap();
-        assert_eq!(found.words, ["manual", "of", "the", "in", "stock"]);
-        assert_eq!((found.hosts, found.in_mirrors), (vec!["www.a.example".to_string()], true));
+        let question = Question::parse("Manual host:WWW.a.example IN:mirrors of the MANUAL in:stock").unwrap();
+        assert_eq!(question.words, ["manual", "of", "the", "in", "stock"]);
+        assert_eq!((question.hosts, question.in_mirrors), (vec!["www.a.example".to_string()], true));
         for bad in
             ["", "host:a.example", "...", &"word ".repeat(400), &(0..33).map(|n| format!("w{n} ")).collect::<String>()]
         {
@@ -159,7 +159,7 @@ mod tests {
             words(&text, &mut found);
             prop_assert!(found.iter().all(|range| text.get(range.clone()).is_some_and(|word| !word.is_empty())));
             prop_assert!(found.is_sorted_by(|x, y| x.end <= y.start));
-            prop_assert_eq!(&marks(&text, &all(&text)), &found);
+            prop_assert_eq!(&marks(&text, &all_words(&text)), &found);
             prop_assert!(marks(&text, &[]).is_empty());
         }
     }

@@ -92,29 +92,29 @@ impl TextWriter {
         let meta = self.folder.join("meta.json");
         let mut json: serde_json::Value =
             serde_json::from_slice(&std::fs::read(&meta).map_err(failed)?).map_err(failed)?;
-        let mut listed = Vec::new();
+        let mut metas = Vec::new();
         for (place, (_, id)) in segments.iter().enumerate() {
-            let of_segment =
+            let is_segment =
                 |one: &&serde_json::Value| one["segment_id"].as_str().is_some_and(|name| name.replace('-', "") == *id);
-            let all = json["segments"].as_array().and_then(|all| all.iter().find(of_segment));
-            let mut one = all.cloned().ok_or_else(|| failed("a segment is not listed"))?;
-            one["segment_id"] = named(place).into();
-            listed.push(one);
+            let segments_json = json["segments"].as_array().and_then(|all| all.iter().find(is_segment));
+            let mut segment_json = segments_json.cloned().ok_or_else(|| failed("a segment is not listed"))?;
+            segment_json["segment_id"] = segment_name(place).into();
+            metas.push(segment_json);
         }
-        json["segments"] = listed.into();
+        json["segments"] = metas.into();
         std::fs::write(&meta, json.to_string()).map_err(failed)?;
 
         let mut files = vec![TextFile { name: "meta.json".into(), path: meta }];
         for entry in std::fs::read_dir(&self.folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let of_segment = |(place, (_, id)): (usize, &(u64, String))| {
+            let is_segment = |(place, (_, id)): (usize, &(u64, String))| {
                 Some(TextFile {
-                    name: format!("{}{}", named(place), name.strip_prefix(id.as_str())?),
+                    name: format!("{}{}", segment_name(place), name.strip_prefix(id.as_str())?),
                     path: path.clone(),
                 })
             };
-            files.extend(segments.iter().enumerate().find_map(of_segment));
+            files.extend(segments.iter().enumerate().find_map(is_segment));
         }
         files.sort_unstable_by(|x, y| x.name.cmp(&y.name));
         Ok(files)
@@ -122,6 +122,6 @@ impl TextWriter {
 }
 
 /// Returns the name of the segment at a position.
-fn named(place: usize) -> String {
+fn segment_name(place: usize) -> String {
     format!("{place:032x}")
 }

@@ -58,12 +58,12 @@ impl Served {
 
     /// Runs `work` with a checker from the pool.
     pub(super) fn with_checker<T>(&self, work: impl FnOnce(&mut Checker) -> T) -> T {
-        let idle = || self.checkers.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = idle().pop();
+        let free_checkers = || self.checkers.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = free_checkers().pop();
         let mut checker = free.unwrap_or_else(|| Checker::new(&self.index));
-        let done = work(&mut checker);
-        idle().push(checker);
-        done
+        let result = work(&mut checker);
+        free_checkers().push(checker);
+        result
     }
 }
 
@@ -74,7 +74,7 @@ fn today() -> u64 {
 
 /// Holder of the served index.
 pub(super) struct Current {
-    served: RwLock<Arc<Served>>,
+    snapshot: RwLock<Arc<Served>>,
     /// True if the last reload failed.
     failed: AtomicBool,
     /// Lock that serializes reloads.
@@ -83,13 +83,13 @@ pub(super) struct Current {
 
 impl Current {
     pub(super) fn open(settings: &ServeSettings) -> Result<Current> {
-        let served = Arc::new(Served::open(named(settings)?, settings)?);
-        Ok(Current { served: RwLock::new(served), failed: AtomicBool::new(false), reloading: Mutex::default() })
+        let snapshot = Arc::new(Served::open(index_folder(settings)?, settings)?);
+        Ok(Current { snapshot: RwLock::new(snapshot), failed: AtomicBool::new(false), reloading: Mutex::default() })
     }
 
     /// Returns the current index.
     pub(super) fn get(&self) -> Arc<Served> {
-        Arc::clone(&self.served.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// True if the last reload failed, so that the served index is older than the requested one.
@@ -101,13 +101,13 @@ impl Current {
     /// until its last request has ended.
     pub(super) fn reload(&self, settings: &ServeSettings, metrics: &LookupMetrics) -> Result<()> {
         let _one = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
-        let opened = named(settings).and_then(|folder| Served::open(folder, settings));
-        metrics.reloaded(opened.is_ok());
-        self.failed.store(opened.is_err(), Ordering::Relaxed);
-        match opened {
-            Ok(served) => {
-                let message = format!("serving {}: run {}", served.folder, served.index.about.run.result);
-                *self.served.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(served);
+        let snapshot = index_folder(settings).and_then(|folder| Served::open(folder, settings));
+        metrics.reloaded(snapshot.is_ok());
+        self.failed.store(snapshot.is_err(), Ordering::Relaxed);
+        match snapshot {
+            Ok(loaded) => {
+                let message = format!("serving {}: run {}", loaded.folder, loaded.index.about.run.result);
+                *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(loaded);
                 // Reports only after the switch: from this line on, answers come from the new
                 // index.
                 notify(format_args!("{message}"));
@@ -124,33 +124,33 @@ impl Current {
 
     /// True if a followed folder names another index than the served one.
     pub(super) fn is_behind(&self, settings: &ServeSettings) -> bool {
-        settings.follow && named(settings).is_ok_and(|folder| folder != self.get().folder)
+        settings.follow && index_folder(settings).is_ok_and(|folder| folder != self.get().folder)
     }
 }
 
 /// Polls a followed folder and reloads when it names another index.
-pub(super) async fn follow(shared: Arc<Shared>) {
-    if !shared.settings.follow {
+pub(super) async fn follow(state: Arc<Shared>) {
+    if !state.settings.follow {
         return;
     }
     loop {
         tokio::select! {
-            () = shared.front.stopped() => return,
+            () = state.front.stopped() => return,
             () = tokio::time::sleep(FOLLOW_INTERVAL) => {}
         }
-        let shared = Arc::clone(&shared);
-        let looked = tokio::task::spawn_blocking(move || {
-            if shared.current.is_behind(&shared.settings) {
+        let state = Arc::clone(&state);
+        let reload = tokio::task::spawn_blocking(move || {
+            if state.current.is_behind(&state.settings) {
                 // `reload` has reported the error already.
-                let _ = shared.current.reload(&shared.settings, &shared.metrics);
+                let _ = state.current.reload(&state.settings, &state.metrics);
             }
         });
-        let _ = looked.await;
+        let _ = reload.await;
     }
 }
 
 /// Returns the folder of the index that the settings name.
-fn named(settings: &ServeSettings) -> Result<String> {
+fn index_folder(settings: &ServeSettings) -> Result<String> {
     if !settings.follow {
         return Ok(settings.index.clone());
     }

@@ -48,14 +48,14 @@ impl LookupMetrics {
         self.lookups[action as usize].fetch_add(count, Ordering::Relaxed);
     }
 
-    pub(super) fn reloaded(&self, well: bool) {
-        self.reloads[usize::from(well)].fetch_add(1, Ordering::Relaxed);
+    pub(super) fn reloaded(&self, is_ok: bool) {
+        self.reloads[usize::from(is_ok)].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Renders all counters in the text format of Prometheus.
-    pub(super) fn text(&self, served: &Served) -> String {
-        let mut out = String::new();
-        let mut line = |args: std::fmt::Arguments<'_>| writeln!(out, "{args}").expect("writing to a string");
+    pub(super) fn text(&self, snapshot: &Served) -> String {
+        let mut output = String::new();
+        let mut line = |args: std::fmt::Arguments<'_>| writeln!(output, "{args}").expect("writing to a string");
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         line(format_args!(
             "# HELP webtwin_lookups_total URLs and ids that were looked up.\n# TYPE webtwin_lookups_total counter"
@@ -67,19 +67,22 @@ impl LookupMetrics {
         line(format_args!(
             "# HELP webtwin_reloads_total Reloads of the index, by success.\n# TYPE webtwin_reloads_total counter"
         ));
-        for (well, count) in ["false", "true"].iter().zip(&self.reloads) {
-            line(format_args!("webtwin_reloads_total{{ok=\"{well}\"}} {}", read(count)));
+        for (is_ok, count) in ["false", "true"].iter().zip(&self.reloads) {
+            line(format_args!("webtwin_reloads_total{{ok=\"{is_ok}\"}} {}", read(count)));
         }
-        let about = &served.index.about;
+        let about_run = &snapshot.index.about;
         line(format_args!("# HELP webtwin_index_info The index that is served.\n# TYPE webtwin_index_info gauge"));
-        line(format_args!("webtwin_index_info{{run=\"{}\",digest=\"{}\"}} 1", about.run.result, about.run.digest));
-        gauge(&mut out, "webtwin_index_pages", "Pages of the index.", about.pages);
+        line(format_args!(
+            "webtwin_index_info{{run=\"{}\",digest=\"{}\"}} 1",
+            about_run.run.result, about_run.run.digest
+        ));
+        gauge(&mut output, "webtwin_index_pages", "Pages of the index.", about_run.pages);
         gauge(
-            &mut out,
+            &mut output,
             "webtwin_index_bytes",
             "Size of the mapped files of the index in bytes.",
-            served.index.len_bytes(),
+            snapshot.index.len_bytes(),
         );
-        out
+        output
     }
 }

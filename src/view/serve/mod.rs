@@ -53,13 +53,13 @@ struct Shared {
 /// Handle to stop or reload a running server.
 #[derive(Clone)]
 pub struct ServerHandle {
-    shared: Arc<Shared>,
+    state: Arc<Shared>,
 }
 
 impl ServerHandle {
     /// Stops the server after all pending requests have been answered.
     pub fn stop(&self) {
-        self.shared.front.stop();
+        self.state.front.stop();
     }
 
     /// Opens the index again, and serves it if it is sound; otherwise the previous index continues
@@ -68,7 +68,7 @@ impl ServerHandle {
     /// # Errors
     /// Returns any error of [`crate::lookup::LookupIndex::open`].
     pub fn reload(&self) -> Result<()> {
-        self.shared.current.reload(&self.shared.settings, &self.shared.metrics)
+        self.state.current.reload(&self.state.settings, &self.state.metrics)
     }
 }
 
@@ -80,8 +80,8 @@ pub fn serve(settings: ServeSettings, listening: impl FnOnce(SocketAddr, ServerH
     let mut front = Front::new(settings.front.clone(), metrics::ROUTES)?;
     let current = Current::open(&settings)?;
     let listener = front.bind()?;
-    let shared = Arc::new(Shared { settings, front: Arc::new(front), current, metrics: LookupMetrics::default() });
-    listening(shared.front.address(), ServerHandle { shared: Arc::clone(&shared) });
-    let router = routes::router(Arc::clone(&shared));
-    shared.front.serve(listener, router, current::follow(Arc::clone(&shared)))
+    let state = Arc::new(Shared { settings, front: Arc::new(front), current, metrics: LookupMetrics::default() });
+    listening(state.front.address(), ServerHandle { state: Arc::clone(&state) });
+    let router = routes::router(Arc::clone(&state));
+    state.front.serve(listener, router, current::follow(Arc::clone(&state)))
 }

@@ -38,8 +38,8 @@ pub(super) fn object(properties: &[(&str, Value)]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
-pub(super) fn query(name: &str, required: bool, about: &str, schema: Value) -> Value {
-    json!({ "name": name, "in": "query", "required": required, "description": about, "schema": schema })
+pub(super) fn query(name: &str, required: bool, description: &str, schema: Value) -> Value {
+    json!({ "name": name, "in": "query", "required": required, "description": description, "schema": schema })
 }
 
 fn path(name: &str) -> Value {
@@ -54,18 +54,18 @@ fn named_problem() -> Value {
     json!({ "description": "The problem, if there is no answer", "content": { "application/problem+json": { "schema": named("Problem") } } })
 }
 
-pub(super) fn get(about: &str, parameters: Vec<Value>, kind: &str, schema: Value) -> Value {
-    json!({ "get": { "summary": about, "parameters": parameters, "responses": answers(kind, schema) } })
+pub(super) fn get(description: &str, parameters: Vec<Value>, kind: &str, schema: Value) -> Value {
+    json!({ "get": { "summary": description, "parameters": parameters, "responses": answers(kind, schema) } })
 }
 
-fn post(about: &str, parameters: Vec<Value>, bodies: &[(&str, Value)], kind: &str, schema: Value) -> Value {
+fn post(description: &str, parameters: Vec<Value>, bodies: &[(&str, Value)], kind: &str, schema: Value) -> Value {
     let content: serde_json::Map<String, Value> =
         bodies.iter().map(|(kind, schema)| (kind.to_string(), json!({ "schema": schema }))).collect();
-    let mut of = json!({ "summary": about, "parameters": parameters, "responses": answers(kind, schema) });
+    let mut operation = json!({ "summary": description, "parameters": parameters, "responses": answers(kind, schema) });
     if !content.is_empty() {
-        of["requestBody"] = json!({ "required": true, "content": content });
+        operation["requestBody"] = json!({ "required": true, "content": content });
     }
-    json!({ "post": of })
+    json!({ "post": operation })
 }
 
 pub(super) const JSON: &str = "application/json";
@@ -73,7 +73,7 @@ const TEXT: &str = "text/plain";
 
 /// Returns the document.
 pub(super) fn document() -> Value {
-    let from = || query("from", false, "Number of members to skip", count());
+    let first_member = || query("from", false, "Number of members to skip", count());
     let limit = || query("limit", false, "Maximum number of members", count());
     let k = || query("k", false, "Number of bits that may differ", count());
     // The values that `Flag` accepts in a query string.
@@ -110,11 +110,11 @@ pub(super) fn document() -> Value {
                 "properties": { "fingerprints": list(hex()), "k": count(), "limit": count() },
                 "required": ["fingerprints"],
             }))], JSON, list(list(named("Near")))),
-            "/v1/sets": get("Lists trivial clusters, the largest first", listing(), JSON, listed("ListedSet")),
+            "/v1/sets": get("Lists trivial clusters, the largest first", listing(), JSON, list_schema("ListedSet")),
             "/v1/collections": get("Lists originals with their mirrors, those with the most pages in mirrors first", listing(), JSON,
-                listed("ListedOriginal")),
-            "/v1/set/{id}": get("Returns the trivial cluster of a page", vec![path("id"), from(), limit()], JSON, named("Set")),
-            "/v1/collection/{id}": get("Returns a collection", vec![path("id"), from(), limit()], JSON, named("Collection")),
+                list_schema("ListedOriginal")),
+            "/v1/set/{id}": get("Returns the trivial cluster of a page", vec![path("id"), first_member(), limit()], JSON, named("Set")),
+            "/v1/collection/{id}": get("Returns a collection", vec![path("id"), first_member(), limit()], JSON, named("Collection")),
             "/v1/explain": get("Explains why two pages are in one trivial cluster or not", vec![
                 query("a", true, "URL of a page", text()), query("b", true, "URL of another page", text()),
             ], JSON, json!({ "type": "object", "required": ["together", "reasons", "chain", "overlap", "hamming"] })),
@@ -148,7 +148,7 @@ pub(super) fn document() -> Value {
 }
 
 /// Returns the schema of a part of a list.
-fn listed(of: &str) -> Value {
+fn list_schema(of: &str) -> Value {
     object(&[("all", count()), ("matches", or_null(count())), ("shown", list(named(of))), ("next", or_null(count()))])
 }
 
@@ -160,8 +160,8 @@ fn schemas() -> Value {
     let mirror = [("id", hex()), ("root", named("Page")), ("title", text()), ("size", count()), ("keep", boolean())];
     // The answer flattens a collection's own data, so its schema repeats the properties of a
     // mirror.
-    let mut whole = mirror.to_vec();
-    whole.extend([
+    let mut fields = mirror.to_vec();
+    fields.extend([
         ("similar_cluster", hex()),
         ("cardinality", count()),
         ("mirrors", list(object(&mirror))),
@@ -206,7 +206,7 @@ fn schemas() -> Value {
             ("fetched", or_null(count())), ("text", or_null(hex())), ("simhash", or_null(hex())),
         ]),
         "Set": object(&[("id", hex()), ("pages", count()), ("from", count()), ("members", list(named("Member")))]),
-        "Collection": object(&whole),
+        "Collection": object(&fields),
         "Alternate": object(&[
             ("id", hex()), ("url", text()), ("title", text()), ("fetched", or_null(count())), ("same_text", boolean()), ("bits", or_null(count())),
             ("stays", boolean()), ("elsewhere", boolean()),

@@ -37,7 +37,7 @@ const MAX_NEAR: usize = 1000;
 pub(super) type RouteQuery = Extension<Arc<Served>>;
 pub(super) type SharedState = State<Arc<Shared>>;
 
-pub(super) fn router(shared: Arc<Shared>) -> Router {
+pub(super) fn router(state: Arc<Shared>) -> Router {
     let router = Router::new();
     #[cfg(feature = "search")]
     let router = router.route("/v1/search", get(super::search::answer)).route("/search", get(super::search::page));
@@ -66,10 +66,10 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/page", get(html::page::one_page))
         .route("/compare", get(html::compare::compare))
         .route("/style.css", get(html::style))
-        .route("/ready", get(ready))
+        .route("/ready", get(is_ready))
         .route("/metrics", get(metrics));
-    let of_run = from_fn_with_state(Arc::clone(&shared), of_run);
-    with_fallbacks(router).route_layer(of_run).with_state(shared)
+    let middleware = from_fn_with_state(Arc::clone(&state), of_run);
+    with_fallbacks(router).route_layer(middleware).with_state(state)
 }
 
 fn json_of<'b, T: Deserialize<'b>>(headers: &HeaderMap, body: &'b [u8]) -> Result<T, Problem> {
@@ -101,14 +101,14 @@ struct OnePage {
     id: Option<String>,
 }
 
-async fn page(State(shared): SharedState, Extension(served): RouteQuery, uri: Uri) -> AnswerResult {
-    let mut asker = served.asker();
+async fn page(State(state): SharedState, Extension(snapshot): RouteQuery, uri: Uri) -> AnswerResult {
+    let mut asker = snapshot.asker();
     let answer = match query(&uri)? {
         OnePage { url: Some(url), id: None } => asker.answer(&url)?,
         OnePage { url: None, id: Some(text) } => asker.answer_id(id(&text)?)?,
         _ => return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_query", "the query must have either url or id")),
     };
-    shared.metrics.count_lookups(answer.action, 1);
+    state.metrics.count_lookups(answer.action, 1);
     Ok(json(&answer))
 }
 
@@ -140,24 +140,24 @@ const FIELDS: [&str; 15] = [
 ];
 
 async fn pages(
-    State(shared): SharedState,
-    Extension(served): RouteQuery,
+    State(state): SharedState,
+    Extension(snapshot): RouteQuery,
     headers: HeaderMap,
     body: Body,
 ) -> AnswerResult {
-    let body = bytes_of(body, shared.front.limits().body).await?;
+    let body = bytes_of(body, state.front.limits().body).await?;
     let Batch { urls, ids, fields } = json_of(&headers, &body)?;
-    if let Some(other) = fields.iter().flatten().find(|field| !FIELDS.contains(&field.as_str())) {
-        return Err(Problem::bad(format!("fields: {other:?} is unknown; use some of {}", FIELDS.join(", "))));
+    if let Some(unknown_field) = fields.iter().flatten().find(|field| !FIELDS.contains(&field.as_str())) {
+        return Err(Problem::bad(format!("fields: {unknown_field:?} is unknown; use some of {}", FIELDS.join(", "))));
     }
-    let asked = urls.as_ref().or(ids.as_ref()).filter(|_| urls.is_none() || ids.is_none());
-    let Some(asked) = asked else { return Err(Problem::bad("the body must have either urls or ids")) };
-    batch(&shared, asked.len())?;
-    let mut asker = served.asker();
-    let mut text = format!("{{\"run\":\"{}\",\"answers\":[", served.index.about.run.result);
-    for (number, one) in asked.iter().enumerate() {
-        let answer = if urls.is_some() { asker.answer(one)? } else { asker.answer_id(id(one)?)? };
-        shared.metrics.count_lookups(answer.action, 1);
+    let keys = urls.as_ref().or(ids.as_ref()).filter(|_| urls.is_none() || ids.is_none());
+    let Some(keys) = keys else { return Err(Problem::bad("the body must have either urls or ids")) };
+    batch(&state, keys.len())?;
+    let mut asker = snapshot.asker();
+    let mut text = format!("{{\"run\":\"{}\",\"answers\":[", snapshot.index.about.run.result);
+    for (number, key) in keys.iter().enumerate() {
+        let answer = if urls.is_some() { asker.answer(key)? } else { asker.answer_id(id(key)?)? };
+        state.metrics.count_lookups(answer.action, 1);
         if number > 0 {
             text.push(',');
         }
@@ -168,11 +168,11 @@ async fn pages(
 }
 
 fn with_fields(answer: &LookupAnswer, fields: Option<&[String]>) -> String {
-    let all = || serde_json::to_value(answer).expect("an answer is plain values");
+    let to_json = || serde_json::to_value(answer).expect("an answer is plain values");
     match fields {
         None => serde_json::to_string(answer).expect("an answer is plain values"),
         Some(fields) => {
-            let mut value = all();
+            let mut value = to_json();
             if let Some(object) = value.as_object_mut() {
                 object.retain(|name, _| fields.iter().any(|field| field == name));
             }
@@ -181,32 +181,32 @@ fn with_fields(answer: &LookupAnswer, fields: Option<&[String]>) -> String {
     }
 }
 
-fn batch(shared: &Shared, count: usize) -> Result<(), Problem> {
-    let most = shared.front.limits().batch;
+fn batch(state: &Shared, count: usize) -> Result<(), Problem> {
+    let limit = state.front.limits().batch;
     let too_many = || {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too_many",
-            format!("the body has more than {most} URLs or ids; send several bodies"),
+            format!("the body has more than {limit} URLs or ids; send several bodies"),
         )
     };
-    if count > most { Err(too_many()) } else { Ok(()) }
+    if count > limit { Err(too_many()) } else { Ok(()) }
 }
 
-async fn pages_txt(State(shared): SharedState, Extension(served): RouteQuery, body: Body) -> AnswerResult {
-    let body = bytes_of(body, shared.front.limits().body).await?;
+async fn pages_txt(State(state): SharedState, Extension(snapshot): RouteQuery, body: Body) -> AnswerResult {
+    let body = bytes_of(body, state.front.limits().body).await?;
     let lines = std::str::from_utf8(&body)
         .map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "not_utf8", "the body is not UTF-8"))?;
-    batch(&shared, lines.lines().take(shared.front.limits().batch + 1).count())?;
-    let mut asker = served.asker();
+    batch(&state, lines.lines().take(state.front.limits().batch + 1).count())?;
+    let mut asker = snapshot.asker();
     let (mut text, mut counts) = (String::with_capacity(lines.len()), [0; 4]);
     for line in lines.lines() {
-        let found = asker.url(line)?;
-        counts[found.action as usize] += 1;
-        asker.line(&found, &mut text)?;
+        let url = asker.url(line)?;
+        counts[url.action as usize] += 1;
+        asker.line(&url, &mut text)?;
     }
     for (action, count) in crate::lookup::answer::UrlAction::ALL.into_iter().zip(counts) {
-        shared.metrics.count_lookups(action, count);
+        state.metrics.count_lookups(action, count);
     }
     Ok(plain("text/plain; charset=utf-8", text))
 }
@@ -219,8 +219,8 @@ struct OfText {
 }
 
 async fn check(
-    State(shared): SharedState,
-    Extension(served): RouteQuery,
+    State(state): SharedState,
+    Extension(snapshot): RouteQuery,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
@@ -240,13 +240,13 @@ async fn check(
             ));
         }
     };
-    let body = bytes_of(body, shared.front.limits().text).await?;
-    let found = shared.front.heavy(move || {
+    let body = bytes_of(body, state.front.limits().text).await?;
+    let result = state.front.heavy(move || {
         let charset = charset.or(message);
-        let asked = CheckRequest { body: &body, form, charset: charset.as_deref(), url: url.as_ref() };
-        Ok(served.with_checker(|checker| checker.check(&served.index, asked))?)
+        let request = CheckRequest { body: &body, form, charset: charset.as_deref(), url: url.as_ref() };
+        Ok(snapshot.with_checker(|checker| checker.check(&snapshot.index, request))?)
     });
-    Ok(json(&found.await?))
+    Ok(json(&result.await?))
 }
 
 #[derive(Serialize)]
@@ -257,32 +257,36 @@ struct NearFingerprint {
 }
 
 /// Finds the fingerprints within k bits of one, the nearest first.
-fn near(
-    served: &Served,
+fn near_fingerprints(
+    snapshot: &Served,
     fingerprint: u64,
     k: Option<u32>,
     limit: Option<usize>,
 ) -> Result<Vec<NearFingerprint>, Problem> {
-    let tables = served.index.simhashes();
+    let tables = snapshot.index.simhashes();
     let tables = tables.ok_or_else(|| Problem::missing("the index has no simhashes; build it with --simhashes"))?;
     let design = &tables.manifest().design;
     let k = k.unwrap_or(design.k);
     if k > design.k || design.f < 64 && fingerprint >> design.f != 0 {
         return Err(Problem::bad(format!("k must be at most {}, and a fingerprint below 2^{}", design.k, design.f)));
     }
-    let mut found = tables.near(fingerprint, k)?;
-    found.sort_unstable_by_key(|one| (one.distance, one.fingerprint));
+    let mut fingerprints = tables.near(fingerprint, k)?;
+    fingerprints.sort_unstable_by_key(|one| (one.distance, one.fingerprint));
     let limit = limit.unwrap_or(100).min(MAX_NEAR);
-    let (mut all, mut message) = (Vec::new(), 0);
-    for one in found {
+    let (mut matches, mut message) = (Vec::new(), 0);
+    for candidate in fingerprints {
         if message >= limit {
             break;
         }
-        let ids: Vec<String> = tables.doc_ids(one.fingerprint)?.take(limit - message).map(hexadecimal).collect();
+        let ids: Vec<String> = tables.doc_ids(candidate.fingerprint)?.take(limit - message).map(hexadecimal).collect();
         message += ids.len();
-        all.push(NearFingerprint { fingerprint: hexadecimal(one.fingerprint), distance: one.distance, ids });
+        matches.push(NearFingerprint {
+            fingerprint: hexadecimal(candidate.fingerprint),
+            distance: candidate.distance,
+            ids,
+        });
     }
-    Ok(all)
+    Ok(matches)
 }
 
 #[derive(Deserialize)]
@@ -292,9 +296,9 @@ struct Near {
     limit: Option<usize>,
 }
 
-async fn near_one(Extension(served): RouteQuery, Path(fingerprint): Path<String>, uri: Uri) -> AnswerResult {
+async fn near_one(Extension(snapshot): RouteQuery, Path(fingerprint): Path<String>, uri: Uri) -> AnswerResult {
     let Near { k, limit } = query(&uri)?;
-    Ok(json(&near(&served, id(&fingerprint)?, k, limit)?))
+    Ok(json(&near_fingerprints(&snapshot, id(&fingerprint)?, k, limit)?))
 }
 
 #[derive(Deserialize)]
@@ -306,21 +310,21 @@ struct NearBatch {
 }
 
 async fn near_batch(
-    State(shared): SharedState,
-    Extension(served): RouteQuery,
+    State(state): SharedState,
+    Extension(snapshot): RouteQuery,
     headers: HeaderMap,
     body: Body,
 ) -> AnswerResult {
-    let body = bytes_of(body, shared.front.limits().body).await?;
+    let body = bytes_of(body, state.front.limits().body).await?;
     let NearBatch { fingerprints, k, limit } = json_of(&headers, &body)?;
     if fingerprints.len() > MAX_NEAR {
-        let what =
+        let message =
             format!("{} fingerprints, but at most {MAX_NEAR} are allowed; send several bodies", fingerprints.len());
-        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", what));
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", message));
     }
-    let one = |text: &String| near(&served, id(text)?, k, limit);
-    let found: Vec<Vec<NearFingerprint>> = fingerprints.iter().map(one).collect::<Result<_, Problem>>()?;
-    Ok(json(&found))
+    let lookup = |text: &String| near_fingerprints(&snapshot, id(text)?, k, limit);
+    let matches: Vec<Vec<NearFingerprint>> = fingerprints.iter().map(lookup).collect::<Result<_, Problem>>()?;
+    Ok(json(&matches))
 }
 
 #[derive(Deserialize)]
@@ -331,26 +335,26 @@ struct Page {
     limit: Option<usize>,
 }
 
-async fn sets_listed(Extension(served): RouteQuery, uri: Uri) -> AnswerResult {
-    let asked: OfList = query(&uri)?;
-    Ok(json(&lists::sets(&served.index, asked.asked(MAX_MEMBERS)?)?))
+async fn sets_listed(Extension(snapshot): RouteQuery, uri: Uri) -> AnswerResult {
+    let request: OfList = query(&uri)?;
+    Ok(json(&lists::sets(&snapshot.index, request.asked(MAX_MEMBERS)?)?))
 }
 
-async fn originals_listed(Extension(served): RouteQuery, uri: Uri) -> AnswerResult {
-    let asked: OfList = query(&uri)?;
-    Ok(json(&lists::originals(&served.index, asked.asked(MAX_MEMBERS)?)?))
+async fn originals_listed(Extension(snapshot): RouteQuery, uri: Uri) -> AnswerResult {
+    let request: OfList = query(&uri)?;
+    Ok(json(&lists::originals(&snapshot.index, request.asked(MAX_MEMBERS)?)?))
 }
 
-async fn set(Extension(served): RouteQuery, Path(text): Path<String>, uri: Uri) -> AnswerResult {
-    let Page { from, limit } = query(&uri)?;
-    let found = sets::set(&served.index, id(&text)?, from, limit.unwrap_or(100).min(MAX_MEMBERS))?;
-    Ok(json(&found.ok_or_else(|| Problem::missing("no page of a trivial cluster has this id"))?))
+async fn set(Extension(snapshot): RouteQuery, Path(text): Path<String>, uri: Uri) -> AnswerResult {
+    let Page { from: first, limit } = query(&uri)?;
+    let page = sets::set(&snapshot.index, id(&text)?, first, limit.unwrap_or(100).min(MAX_MEMBERS))?;
+    Ok(json(&page.ok_or_else(|| Problem::missing("no page of a trivial cluster has this id"))?))
 }
 
-async fn collection(Extension(served): RouteQuery, Path(text): Path<String>, uri: Uri) -> AnswerResult {
-    let Page { from, limit } = query(&uri)?;
-    let found = sets::collection(&served.index, id(&text)?, from, limit.unwrap_or(100).min(MAX_MEMBERS))?;
-    Ok(json(&found.ok_or_else(|| Problem::missing("no collection has this id"))?))
+async fn collection(Extension(snapshot): RouteQuery, Path(text): Path<String>, uri: Uri) -> AnswerResult {
+    let Page { from: first, limit } = query(&uri)?;
+    let page = sets::collection(&snapshot.index, id(&text)?, first, limit.unwrap_or(100).min(MAX_MEMBERS))?;
+    Ok(json(&page.ok_or_else(|| Problem::missing("no collection has this id"))?))
 }
 
 #[derive(Deserialize)]
@@ -360,35 +364,35 @@ struct Pair {
     b: String,
 }
 
-async fn explain(State(shared): SharedState, Extension(served): RouteQuery, uri: Uri) -> AnswerResult {
+async fn explain(State(state): SharedState, Extension(snapshot): RouteQuery, uri: Uri) -> AnswerResult {
     let Pair { a, b } = query(&uri)?;
     let in_json =
         |explanation: &Explanation<'_>| serde_json::to_string(explanation).expect("an explanation is plain values");
-    Ok(plain("application/json", explained(&shared, served, [a, b], in_json).await?))
+    Ok(plain("application/json", explained(&state, snapshot, [a, b], in_json).await?))
 }
 
 /// Explains why two pages are together or apart. Reads the result and its input, and converts the
-/// explanation with `put`.
+/// explanation with `render`.
 pub(super) async fn explained<T: Send + 'static>(
-    shared: &Arc<Shared>,
-    served: Arc<Served>,
+    state: &Arc<Shared>,
+    snapshot: Arc<Served>,
     urls: [String; 2],
-    put: impl FnOnce(&Explanation<'_>) -> T + Send + 'static,
+    render: impl FnOnce(&Explanation<'_>) -> T + Send + 'static,
 ) -> Result<T, Problem> {
     for url in &urls {
-        if served.asker().url(url)?.page.is_none() {
+        if snapshot.asker().url(url)?.page.is_none() {
             return Err(Problem::missing(format!("{url} is not a page of the run")));
         }
     }
-    let explanation = shared.front.heavy(move || {
-        let gone = |cause| {
+    let explanation = state.front.heavy(move || {
+        let log_failure = |cause| {
             webtwin_base::console::notify(format_args!("warning: two pages could not be compared: {cause}"));
-            let what = "the server cannot read the run or its input; see the log of the server";
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no_run", what)
+            let message = "the server cannot read the run or its input; see the log of the server";
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no_run", message)
         };
-        let run = FinishedRun::open(&served.index.about.run.url).map_err(gone)?;
-        let mut asked = Explained::read(&run, [&urls[0], &urls[1]], false).map_err(gone)?;
-        Ok(put(&asked.explain().map_err(gone)?))
+        let run = FinishedRun::open(&snapshot.index.about.run.url).map_err(log_failure)?;
+        let mut comparison = Explained::read(&run, [&urls[0], &urls[1]], false).map_err(log_failure)?;
+        Ok(render(&comparison.explain().map_err(log_failure)?))
     });
     explanation.await
 }
@@ -418,63 +422,62 @@ impl Copies {
     fn find(
         &self,
         asker: &mut LookupSession<'_>,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<crate::lookup::alternates::Alternate>, Problem> {
-        let found = asker.canonical(&canonical(&self.url)?)?;
-        let page = found
-            .page
-            .ok_or_else(|| Problem::missing("the URL is not a page of the run, so it has no known copies"))?;
-        let wanted = CopyOrder { newest: self.newest == Flag::On, elsewhere: self.elsewhere == Flag::On };
-        Ok(alternates(asker.index, page, wanted, most)?)
+        let hit = asker.canonical(&canonical(&self.url)?)?;
+        let page =
+            hit.page.ok_or_else(|| Problem::missing("the URL is not a page of the run, so it has no known copies"))?;
+        let order = CopyOrder { newest: self.newest == Flag::On, elsewhere: self.elsewhere == Flag::On };
+        Ok(alternates(asker.index, page, order, limit)?)
     }
 }
 
-async fn other_copies(Extension(served): RouteQuery, uri: Uri) -> AnswerResult {
+async fn other_copies(Extension(snapshot): RouteQuery, uri: Uri) -> AnswerResult {
     let copies: Copies = query(&uri)?;
-    let most = copies.limit.unwrap_or(20).min(MAX_MEMBERS);
-    let found = copies.find(&mut served.asker(), most)?;
-    Ok(json(&json!({ "url": copies.url, "alternates": found })))
+    let limit = copies.limit.unwrap_or(20).min(MAX_MEMBERS);
+    let pages = copies.find(&mut snapshot.asker(), limit)?;
+    Ok(json(&json!({ "url": copies.url, "alternates": pages })))
 }
 
-async fn redirect(Extension(served): RouteQuery, uri: Uri) -> AnswerResult {
+async fn redirect(Extension(snapshot): RouteQuery, uri: Uri) -> AnswerResult {
     let copies: Copies = query(&uri)?;
-    let best = copies.find(&mut served.asker(), 1)?.into_iter().next();
+    let best = copies.find(&mut snapshot.asker(), 1)?.into_iter().next();
     let best = best.ok_or_else(|| Problem::missing("no copy of the page is known"))?;
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::FOUND;
-    let to = HeaderValue::from_str(&best.url)
+    let location = HeaderValue::from_str(&best.url)
         .map_err(|_| Problem::missing("the URL of the copy cannot be sent in a header"))?;
-    response.headers_mut().insert(LOCATION, to);
+    response.headers_mut().insert(LOCATION, location);
     Ok(response)
 }
 
-async fn run(Extension(served): RouteQuery) -> AnswerResult {
-    let (index, about) = (&served.index, &served.index.about);
+async fn run(Extension(snapshot): RouteQuery) -> AnswerResult {
+    let (index, run_summary) = (&snapshot.index, &snapshot.index.about);
     Ok(json(&json!({
-        "run": about.run.result,
-        "digest": about.run.digest,
-        "made_from": about.run.url,
-        "in_force": about.in_force,
-        "index": served.folder,
-        "pages": about.pages,
+        "run": run_summary.run.result,
+        "digest": run_summary.run.digest,
+        "made_from": run_summary.run.url,
+        "in_force": run_summary.in_force,
+        "index": snapshot.folder,
+        "pages": run_summary.pages,
         "clusters": index.clusters(),
         "collections": index.collections(),
         "prefixes": index.prefixes(),
         "bytes": index.len_bytes(),
         "chunks": index.chunks().is_some(),
-        "simhash_k": about.simhash_k,
-        "texts": about.texts,
-        "recipes": about.run.recipes,
+        "simhash_k": run_summary.simhash_k,
+        "texts": run_summary.texts,
+        "recipes": run_summary.run.recipes,
     })))
 }
 
-async fn reload(State(shared): SharedState, Extension(_served): RouteQuery) -> AnswerResult {
-    let work = Arc::clone(&shared);
-    let done = tokio::task::spawn_blocking(move || {
-        let done = work.current.reload(&work.settings, &work.metrics).map_err(|error| error.to_string());
-        done.map(|()| work.current.get().index.about.run.result.clone())
+async fn reload(State(state): SharedState, Extension(_served): RouteQuery) -> AnswerResult {
+    let work = Arc::clone(&state);
+    let outcome = tokio::task::spawn_blocking(move || {
+        let result = work.current.reload(&work.settings, &work.metrics).map_err(|error| error.to_string());
+        result.map(|()| work.current.get().index.about.run.result.clone())
     });
-    match done.await {
+    match outcome.await {
         Ok(Ok(run)) => Ok(json(&json!({ "run": run }))),
         _ => Err(Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -484,10 +487,10 @@ async fn reload(State(shared): SharedState, Extension(_served): RouteQuery) -> A
     }
 }
 
-async fn ready(State(shared): SharedState) -> AnswerResult {
-    Ok(json(&json!({ "ready": true, "stale": shared.current.is_stale() })))
+async fn is_ready(State(state): SharedState) -> AnswerResult {
+    Ok(json(&json!({ "ready": true, "stale": state.current.is_stale() })))
 }
 
-async fn metrics(State(shared): SharedState, Extension(served): RouteQuery) -> AnswerResult {
-    Ok(plain("text/plain; version=0.0.4; charset=utf-8", shared.metrics.text(&served) + &shared.front.metrics()))
+async fn metrics(State(state): SharedState, Extension(snapshot): RouteQuery) -> AnswerResult {
+    Ok(plain("text/plain; version=0.0.4; charset=utf-8", state.metrics.text(&snapshot) + &state.front.metrics()))
 }

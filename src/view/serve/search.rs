@@ -43,7 +43,7 @@ pub(super) struct SearchRequest {
 }
 
 impl SearchRequest {
-    fn wanted(&self) -> SearchOptions {
+    fn options(&self) -> SearchOptions {
         SearchOptions {
             roll: self.roll != Some(Flag::Off),
             reorder: self.reorder == Flag::On,
@@ -53,80 +53,80 @@ impl SearchRequest {
     }
 
     /// Searches on the threads for heavy work, because a common word matches many pages.
-    async fn find(&self, shared: &Arc<Shared>, served: Arc<Served>) -> Result<SearchMatches, Problem> {
-        if served.index.words().is_none() {
+    async fn find(&self, state: &Arc<Shared>, snapshot: Arc<Served>) -> Result<SearchMatches, Problem> {
+        if snapshot.index.words().is_none() {
             return Err(Problem::missing("the index has no texts; build it with --text"));
         }
         let question = Question::parse(&self.q).map_err(|why| Problem::bad(format!("q: {why}")))?;
-        let wanted = self.wanted();
-        shared.front.heavy(move || Ok(search(&served.index, &question, wanted)?)).await
+        let options = self.options();
+        state.front.heavy(move || Ok(search(&snapshot.index, &question, options)?)).await
     }
 
     /// Renders a link to the same query with other options.
-    fn link(&self, html: &mut Html, wanted: SearchOptions, shown: &'static str) {
+    fn link(&self, html: &mut Html, options: SearchOptions, label: &'static str) {
         let mut query = Serializer::new(String::new());
         query.append_pair("q", &self.q);
-        for (name, value) in [("roll", (!wanted.roll).then_some("0")), ("reorder", wanted.reorder.then_some("1"))] {
+        for (name, value) in [("roll", (!options.roll).then_some("0")), ("reorder", options.reorder.then_some("1"))] {
             value.map(|value| query.append_pair(name, value));
         }
-        if wanted.from > 0 {
-            query.append_pair("from", &wanted.from.to_string());
+        if options.from > 0 {
+            query.append_pair("from", &options.from.to_string());
         }
-        html.markup("<a href=\"/search?").text(query.finish()).markup("\">").markup(shown).markup("</a> ");
+        html.markup("<a href=\"/search?").text(query.finish()).markup("\">").markup(label).markup("</a> ");
     }
 }
 
-pub(super) async fn answer(State(shared): SharedState, Extension(served): RouteQuery, uri: Uri) -> AnswerResult {
-    let asked: SearchRequest = query(&uri)?;
-    Ok(in_json(&asked.find(&shared, served).await?))
+pub(super) async fn answer(State(state): SharedState, Extension(snapshot): RouteQuery, uri: Uri) -> AnswerResult {
+    let request: SearchRequest = query(&uri)?;
+    Ok(in_json(&request.find(&state, snapshot).await?))
 }
 
-pub(super) async fn page(State(shared): SharedState, Extension(served): RouteQuery, uri: Uri) -> HtmlReply {
-    let asked: SearchRequest = query(&uri)?;
+pub(super) async fn page(State(state): SharedState, Extension(snapshot): RouteQuery, uri: Uri) -> HtmlReply {
+    let request: SearchRequest = query(&uri)?;
     let mut html = Html::new();
     html.markup(
         "<p class=lead>Mirrored collections and sets of copies are one result each, which lists the other copies.</p>",
     );
     html.markup("<form action=\"/search\" class=tools role=search>");
-    field(&mut html, "q", "Words of a text", &asked.q);
-    let wanted = asked.wanted();
+    field(&mut html, "q", "Words of a text", &request.q);
+    let options = request.options();
     // Hidden fields keep the options of this answer for the next query.
-    if !wanted.roll {
+    if !options.roll {
         html.markup("<input name=roll type=hidden value=0>");
     }
-    if wanted.reorder {
+    if options.reorder {
         html.markup("<input name=reorder type=hidden value=1>");
     }
     end_form(&mut html, "Search");
     html.markup("<p class=note>A page must contain all words; <code>host:NAME</code> and ");
     html.markup("<code>in:mirrors</code> restrict the search.</p>");
-    if asked.q.trim().is_empty() {
-        return Ok(whole(Some(&served), "search", "Search", &html));
+    if request.q.trim().is_empty() {
+        return Ok(whole(Some(&snapshot), "search", "Search", &html));
     }
-    let found = asked.find(&shared, Arc::clone(&served)).await?;
-    html.markup("<p class=verdict role=status>").text(found.head()).markup("</p><p>");
-    let roll = if wanted.roll { "Do not roll up" } else { "Roll up" };
-    asked.link(&mut html, SearchOptions { roll: !wanted.roll, from: 0, ..wanted }, roll);
-    let reorder = if wanted.reorder { "Sort by score only" } else { "Move repeated texts down" };
-    asked.link(&mut html, SearchOptions { reorder: !wanted.reorder, from: 0, ..wanted }, reorder);
+    let matches = request.find(&state, Arc::clone(&snapshot)).await?;
+    html.markup("<p class=verdict role=status>").text(matches.head()).markup("</p><p>");
+    let roll = if options.roll { "Do not roll up" } else { "Roll up" };
+    request.link(&mut html, SearchOptions { roll: !options.roll, from: 0, ..options }, roll);
+    let reorder = if options.reorder { "Sort by score only" } else { "Move repeated texts down" };
+    request.link(&mut html, SearchOptions { reorder: !options.reorder, from: 0, ..options }, reorder);
     html.markup("</p><ol class=results");
-    html.attribute("start", found.from + 1).markup(">");
-    found.shown.iter().for_each(|shown| result(&mut html, shown));
+    html.attribute("start", matches.from + 1).markup(">");
+    matches.shown.iter().for_each(|shown| result(&mut html, shown));
     html.markup("</ol><p>");
-    if found.from > 0 {
-        asked.link(
+    if matches.from > 0 {
+        request.link(
             &mut html,
-            SearchOptions { from: found.from.saturating_sub(wanted.limit), ..wanted },
+            SearchOptions { from: matches.from.saturating_sub(options.limit), ..options },
             "previous results",
         );
     }
     // There is no link to results beyond `MAX_FIRST_INDEX`, because they are not served.
-    let next = found.from + found.shown.len();
-    if next < found.results.min(MAX_FIRST_INDEX) && !found.shown.is_empty() {
-        asked.link(&mut html, SearchOptions { from: next, ..wanted }, "next results");
+    let next = matches.from + matches.shown.len();
+    if next < matches.results.min(MAX_FIRST_INDEX) && !matches.shown.is_empty() {
+        request.link(&mut html, SearchOptions { from: next, ..options }, "next results");
     }
     html.markup("</p>");
-    Ok(whole(Some(&served), "search", "Search", &html))
+    Ok(whole(Some(&snapshot), "search", "Search", &html))
 }
 
 /// Renders a page's text with marked query words, isolated from the direction of the surrounding
@@ -142,44 +142,46 @@ fn marked(html: &mut Html, words: &MarkedWords) {
     html.markup("</bdi>");
 }
 
-fn result(html: &mut Html, shown: &SearchResult) {
+fn result(html: &mut Html, result: &SearchResult) {
     html.markup("<li class=card><h2>");
     // A result without a title is named by its URL.
-    if shown.title.text.is_empty() {
-        html.crawled(&shown.page.url)
+    if result.title.text.is_empty() {
+        html.crawled(&result.page.url)
     } else {
-        html.piece(&title(shown))
+        html.piece(&title(result))
     };
-    html.markup("</h2><p class=url>").link(&shown.page.url, &shown.page.url).markup("</p><p>");
-    marked(html, &shown.snippet);
+    html.markup("</h2><p class=url>").link(&result.page.url, &result.page.url).markup("</p><p>");
+    marked(html, &result.snippet);
     html.markup("</p>");
-    if let Some(explanation) = &shown.said_by {
+    if let Some(explanation) = &result.said_by {
         html.markup("<p class=note>").text(explanation.shared).markup(" of its ").text(explanation.chunks);
         html.markup(" chunks are in ");
         to_page(html, &explanation.page.url);
         html.markup("</p>");
     }
-    if let Some(CollectionMatches { id, pages, named }) = &shown.collection {
+    if let Some(CollectionMatches { id, pages, named: examples }) = &result.collection {
         html.markup("<details><summary>Collection · ").text(pages);
         html.markup(if *pages == 1 { " page" } else { " pages" }).markup("</summary><ul>");
-        for page in named {
+        for page in examples {
             html.markup("<li class=url>");
             to_page(html, &page.url);
             html.markup("</li>");
         }
         html.markup("</ul><p><a href=\"/collection/").text(id).markup("\">the whole collection</a></p></details>");
     }
-    if let Some(OtherReplicas { kind, count, named }) = shown.replica.as_ref().filter(|replica| replica.count > 0) {
+    if let Some(OtherReplicas { kind, count, named: examples }) =
+        result.replica.as_ref().filter(|replica| replica.count > 0)
+    {
         let (word, words) = if *kind == "collections" { (" mirror", " mirrors") } else { (" copy", " copies") };
         html.markup("<details><summary>Replica · ").text(count).markup(if *count == 1 { word } else { words });
         html.markup("</summary><ul>");
-        for one in named {
+        for example in examples {
             html.markup("<li class=url>");
-            to_page(html, &one.url);
+            to_page(html, &example.url);
             if *kind == "collections" {
                 // A copy is a single page, whose link is complete.
-                html.markup(" <a href=\"/collection/").text(&one.id).markup("\">").text(one.pages);
-                html.markup(if one.pages == 1 { " page matches</a>" } else { " pages match</a>" });
+                html.markup(" <a href=\"/collection/").text(&example.id).markup("\">").text(example.pages);
+                html.markup(if example.pages == 1 { " page matches</a>" } else { " pages match</a>" });
             }
             html.markup("</li>");
         }
@@ -188,17 +190,17 @@ fn result(html: &mut Html, shown: &SearchResult) {
     html.markup("</li>");
 }
 
-fn title(shown: &SearchResult) -> Html {
+fn title(result: &SearchResult) -> Html {
     let mut html = Html::new();
-    marked(&mut html, &shown.title);
+    marked(&mut html, &result.title);
     html
 }
 
 /// Adds the path of search and its schemas to the document.
 pub(super) fn described(mut document: Value) -> Value {
     // The values that `Flag` accepts.
-    let flag = |name: &str, about: &str| {
-        openapi::query(name, false, about, json!({ "enum": ["1", "0", "true", "false", ""] }))
+    let flag = |name: &str, description: &str| {
+        openapi::query(name, false, description, json!({ "enum": ["1", "0", "true", "false", ""] }))
     };
     // Added in builds with search only, so that the document describes what this server answers.
     document["paths"]["/v1/search"] = openapi::get(

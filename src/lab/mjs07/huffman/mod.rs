@@ -46,47 +46,47 @@ pub struct Code {
     /// Symbol and length by the next `LOOKUP_BITS` bits, or length 0 if the code is longer.
     lookup: Vec<(u8, u8)>,
     /// Symbols by length, then by number.
-    sorted: Vec<u8>,
+    symbols: Vec<u8>,
 }
 
 /// Returns the symbol of two successive fingerprints of f bits: the most significant bit in which
 /// they differ, or f if they are equal.
-fn symbol(f: u32, before: u64, fingerprint: u64) -> u32 {
-    (before ^ fingerprint).checked_ilog2().unwrap_or(f)
+fn symbol(f: u32, previous: u64, fingerprint: u64) -> u32 {
+    (previous ^ fingerprint).checked_ilog2().unwrap_or(f)
 }
 
 /// Encodes sorted fingerprints of f bits in blocks of at most `block_bytes` bytes (at least 8).
 /// Returns their code, too.
-pub fn encode(f: u32, sorted: &[u64], block_bytes: usize) -> (Code, EncodedFingerprints) {
+pub fn encode(f: u32, fingerprints: &[u64], block_bytes: usize) -> (Code, EncodedFingerprints) {
     let mut counts = vec![0u64; f as usize + 1];
-    for pair in sorted.windows(2) {
+    for pair in fingerprints.windows(2) {
         counts[symbol(f, pair[0], pair[1]) as usize] += 1;
     }
-    let code = Code::of_counts(f, &counts);
-    let mut encoded = EncodedFingerprints::default();
-    let mut left = sorted;
-    while let Some((&first, others)) = left.split_first() {
-        let mut bits = Bits { bytes: Vec::with_capacity(block_bytes), pending: 0, held: 0 };
+    let code = Code::from_counts(f, &counts);
+    let mut output = EncodedFingerprints::default();
+    let mut left = fingerprints;
+    while let Some((&first, remaining)) = left.split_first() {
+        let mut bits = Bits { bytes: Vec::with_capacity(block_bytes), pending: 0, n_pending_bits: 0 };
         bits.push(first >> 32, 32);
         bits.push(first & 0xffff_ffff, 32);
-        let (mut before, mut rows) = (first, 1);
-        for &fingerprint in others {
-            let symbol = symbol(f, before, fingerprint);
-            let below = if symbol == f { 0 } else { symbol };
+        let (mut previous, mut rows) = (first, 1);
+        for &fingerprint in remaining {
+            let symbol = symbol(f, previous, fingerprint);
+            let low_bits = if symbol == f { 0 } else { symbol };
             let length = u32::from(code.lengths[symbol as usize]);
-            if bits.len() + (length + below) as usize > 8 * block_bytes {
+            if bits.len() + (length + low_bits) as usize > 8 * block_bytes {
                 break;
             }
             bits.push(u64::from(code.words[symbol as usize]), length);
-            bits.push(fingerprint >> 32 & ones(below.saturating_sub(32)), below.saturating_sub(32));
-            bits.push(fingerprint & ones(below.min(32)), below.min(32));
-            (before, rows) = (fingerprint, rows + 1);
+            bits.push(fingerprint >> 32 & ones(low_bits.saturating_sub(32)), low_bits.saturating_sub(32));
+            bits.push(fingerprint & ones(low_bits.min(32)), low_bits.min(32));
+            (previous, rows) = (fingerprint, rows + 1);
         }
-        encoded.bytes.extend(bits.finish());
-        encoded.end_block(before, sorted.len() - left.len() + rows);
+        output.bytes.extend(bits.finish());
+        output.end_block(previous, fingerprints.len() - left.len() + rows);
         left = &left[rows..];
     }
-    (code, encoded)
+    (code, output)
 }
 
 fn ones(bits: u32) -> u64 {
@@ -97,27 +97,27 @@ fn ones(bits: u32) -> u64 {
 struct Bits {
     bytes: Vec<u8>,
     pending: u64,
-    held: u32,
+    n_pending_bits: u32,
 }
 
 impl Bits {
     fn len(&self) -> usize {
-        8 * self.bytes.len() + self.held as usize
+        8 * self.bytes.len() + self.n_pending_bits as usize
     }
 
     /// Appends the low `count` bits of `value`, at most 32. Its other bits must be 0.
     fn push(&mut self, value: u64, count: u32) {
         self.pending = self.pending << count | value;
-        self.held += count;
-        while self.held >= 8 {
-            self.held -= 8;
-            self.bytes.push((self.pending >> self.held) as u8);
+        self.n_pending_bits += count;
+        while self.n_pending_bits >= 8 {
+            self.n_pending_bits -= 8;
+            self.bytes.push((self.pending >> self.n_pending_bits) as u8);
         }
     }
 
     fn finish(mut self) -> Vec<u8> {
-        if self.held > 0 {
-            self.bytes.push((self.pending << (8 - self.held)) as u8);
+        if self.n_pending_bits > 0 {
+            self.bytes.push((self.pending << (8 - self.n_pending_bits)) as u8);
         }
         self.bytes
     }
@@ -126,7 +126,7 @@ impl Bits {
 impl Code {
     /// Returns the Huffman code of symbols with these numbers of occurrences. Symbols that do not
     /// occur have no code.
-    fn of_counts(f: u32, counts: &[u64]) -> Code {
+    fn from_counts(f: u32, counts: &[u64]) -> Code {
         let mut counts = counts.to_vec();
         loop {
             let lengths = lengths(&counts);
@@ -146,13 +146,13 @@ impl Code {
         if lengths.len() != f as usize + 1 || lengths.iter().any(|&length| u32::from(length) > MAX_CODE_BITS) {
             return Err(DamagedBytes("a Huffman code of another width"));
         }
-        let mut sorted: Vec<u8> = (0..=f as u8).filter(|&symbol| lengths[symbol as usize] > 0).collect();
-        sorted.sort_by_key(|&symbol| lengths[symbol as usize]);
+        let mut symbols: Vec<u8> = (0..=f as u8).filter(|&symbol| lengths[symbol as usize] > 0).collect();
+        symbols.sort_by_key(|&symbol| lengths[symbol as usize]);
         let mut words = vec![0; lengths.len()];
         let mut lookup = vec![(0, 0); 1 << LOOKUP_BITS];
         // The next code, in the leading bits of 32.
         let mut next = 0u64;
-        for &symbol in &sorted {
+        for &symbol in &symbols {
             let length = u32::from(lengths[symbol as usize]);
             let step = 1u64 << (32 - length);
             if next + step > 1 << 32 {
@@ -160,12 +160,12 @@ impl Code {
             }
             words[symbol as usize] = (next >> (32 - length)) as u32;
             if length <= LOOKUP_BITS {
-                let from = (next >> (32 - LOOKUP_BITS)) as usize;
-                lookup[from..from + (1 << (LOOKUP_BITS - length))].fill((symbol, length as u8));
+                let slot = (next >> (32 - LOOKUP_BITS)) as usize;
+                lookup[slot..slot + (1 << (LOOKUP_BITS - length))].fill((symbol, length as u8));
             }
             next += step;
         }
-        Ok(Code { f, lengths: lengths.to_vec(), words, lookup, sorted })
+        Ok(Code { f, lengths: lengths.to_vec(), words, lookup, symbols })
     }
 
     /// Returns symbol and length of the code with which `bits`, most significant bit first, begins.
@@ -179,11 +179,11 @@ impl Code {
 
     #[cold]
     fn next_long(&self, bits: u64) -> Result<(u32, u32), DamagedBytes> {
-        let begins = |&&symbol: &&u8| {
+        let is_prefix = |&&symbol: &&u8| {
             let length = self.lengths[symbol as usize];
             bits >> (64 - length) == u64::from(self.words[symbol as usize])
         };
-        let symbol = self.sorted.iter().find(begins).ok_or(DamagedBytes("bits that are not a Huffman code"))?;
+        let symbol = self.symbols.iter().find(is_prefix).ok_or(DamagedBytes("bits that are not a Huffman code"))?;
         Ok((u32::from(*symbol), u32::from(self.lengths[*symbol as usize])))
     }
 
@@ -192,27 +192,28 @@ impl Code {
     /// # Errors
     /// Returns [`DamagedBytes`] if the bytes end before or after the rows, or are not a code.
     pub fn decode(&self, block: &[u8], rows: &mut [u64]) -> Result<(), DamagedBytes> {
-        let (Some((first, others)), Some(head)) = (rows.split_first_mut(), block.first_chunk()) else {
+        let (Some((first, later_rows)), Some(head)) = (rows.split_first_mut(), block.first_chunk()) else {
             return Err(DamagedBytes("a block without rows"));
         };
-        let mut before = u64::from_be_bytes(*head);
-        *first = before;
-        let mut at = 64;
-        for row in others {
-            let bits = peek(block, at);
+        let mut previous = u64::from_be_bytes(*head);
+        *first = previous;
+        let mut bit_position = 64;
+        for row in later_rows {
+            let bits = peek(block, bit_position);
             let (symbol, length) = self.next(bits)?;
-            at += length as usize;
+            bit_position += length as usize;
             if symbol < self.f {
                 // One `peek` has at least 57 valid bits, so longer rows need a second one.
-                let below = if length + symbol <= 57 { bits << length } else { peek(block, at) };
-                let below = if symbol <= 57 { below } else { below & !0x7f | peek(block, at + 57) >> 57 };
+                let low_bits = if length + symbol <= 57 { bits << length } else { peek(block, bit_position) };
+                let low_bits =
+                    if symbol <= 57 { low_bits } else { low_bits & !0x7f | peek(block, bit_position + 57) >> 57 };
                 // The shift by 64 - symbol is done in two steps, because symbol may be 0.
-                before = (before >> symbol | 1) << symbol | below >> 1 >> (63 - symbol);
-                at += symbol as usize;
+                previous = (previous >> symbol | 1) << symbol | low_bits >> 1 >> (63 - symbol);
+                bit_position += symbol as usize;
             }
-            *row = before;
+            *row = previous;
         }
-        if at.div_ceil(8) == block.len() { Ok(()) } else { Err(DamagedBytes("a block of another length")) }
+        if bit_position.div_ceil(8) == block.len() { Ok(()) } else { Err(DamagedBytes("a block of another length")) }
     }
 }
 
@@ -246,14 +247,14 @@ fn lengths(counts: &[u64]) -> Vec<u8> {
         return lengths;
     }
     while nodes.len() > 1 {
-        let joined = parents.len();
+        let joined_node = parents.len();
         parents.push(0);
         let mut count = 0u64;
-        for Reverse((of_node, node)) in [nodes.pop(), nodes.pop()].into_iter().flatten() {
-            parents[node] = joined;
-            count = count.saturating_add(of_node);
+        for Reverse((node_length, node)) in [nodes.pop(), nodes.pop()].into_iter().flatten() {
+            parents[node] = joined_node;
+            count = count.saturating_add(node_length);
         }
-        nodes.push(Reverse((count, joined)));
+        nodes.push(Reverse((count, joined_node)));
     }
     // Parents are made after their children, so lengths are computed from the last node backward.
     let mut depths = vec![0u8; parents.len()];

@@ -79,7 +79,7 @@ pub(crate) struct FolderGroups {
 struct Folder {
     prefix: Box<str>,
     /// Folders that this folder is compared with.
-    others: Vec<u32>,
+    counterparts: Vec<u32>,
     group: Option<u32>,
     /// Sequence number of the advice that rewrites URLs of this folder, and the evidence since
     /// then.
@@ -97,12 +97,12 @@ struct Pair {
     /// Clusters of the first matching pages, each cluster once.
     clusters: Vec<u32>,
     /// Common folder of the places that matched.
-    common: Option<Box<str>>,
+    common_folder: Option<Box<str>>,
 }
 
 impl Pair {
     fn is_certain(&self) -> bool {
-        self.evidence.matched >= MIN_PAGES && self.evidence.bound() >= MIN_BOUND
+        self.evidence.n_matched >= MIN_PAGES && self.evidence.bound() >= MIN_BOUND
     }
 }
 
@@ -110,7 +110,7 @@ impl Pair {
 #[derive(Debug, Default)]
 struct Group {
     members: Vec<u32>,
-    kept: u32,
+    kept_folder: u32,
 }
 
 /// Substitute for a URL below a mirror.
@@ -147,36 +147,38 @@ impl FolderGroups {
     ///
     /// # Cost
     /// One look-up for each folder that a folder of the page is compared with.
-    pub(crate) fn observe(&mut self, fetched: FetchedPages<'_>, page: u32, url: &str) -> Result<Vec<Advice>> {
-        let cluster = fetched.pages.cluster(page);
+    pub(crate) fn observe(&mut self, pages: FetchedPages<'_>, page: u32, url: &str) -> Result<Vec<Advice>> {
+        let cluster = pages.pages.cluster(page);
         // The folders of a page below a known mirror have been compared already, so only other
         // pages propose new pairs.
         if self.rule(url).is_none() {
             // The first page of a cluster brings all mirrors of it together. The newest pages find
             // mirrors that are being crawled at the same time.
-            let last = fetched.pages.copies(page).take(MAX_MEMBERS).filter(|&member| member != cluster);
+            let last = pages.pages.copies(page).take(MAX_MEMBERS).filter(|&member| member != cluster);
             for member in [cluster].into_iter().filter(|&first| first != page).chain(last) {
-                if let Some((ours, theirs)) = aligned(url, &fetched.url(member)?) {
-                    self.propose(ours, theirs);
+                if let Some((folder_a, folder_b)) = aligned(url, &pages.url(member)?) {
+                    self.propose(folder_a, folder_b);
                 }
             }
         }
         let mut advice = Vec::new();
         for folder in folders(url) {
-            let Some(&ours) = self.numbers.get(folder) else { continue };
+            let Some(&folder_a) = self.numbers.get(folder) else { continue };
             let rest = &url[folder.len()..];
-            for at in 0..self.folders[ours as usize].others.len() {
-                let theirs = self.folders[ours as usize].others[at];
-                let there = place(&self.folders[theirs as usize].prefix, rest);
-                let Some(other) = fetched.pages.by_place(there).filter(|&other| other != page) else { continue };
-                let is_match = fetched.pages.cluster(other) == cluster;
-                self.count([ours, theirs], is_match, cluster, rest);
-                if is_match && self.pairs[&key(ours, theirs)].evidence.matched <= MIN_PAGES {
-                    self.learn_endings([ours, theirs], url, &fetched.url(other)?);
+            for position in 0..self.folders[folder_a as usize].counterparts.len() {
+                let folder_b = self.folders[folder_a as usize].counterparts[position];
+                let counterpart_url = place(&self.folders[folder_b as usize].prefix, rest);
+                let Some(counterpart) = pages.pages.by_place(counterpart_url).filter(|&other| other != page) else {
+                    continue;
+                };
+                let is_match = pages.pages.cluster(counterpart) == cluster;
+                self.count([folder_a, folder_b], is_match, cluster, rest);
+                if is_match && self.pairs[&key(folder_a, folder_b)].evidence.n_matched <= MIN_PAGES {
+                    self.learn_endings([folder_a, folder_b], url, &pages.url(counterpart)?);
                 }
-                advice.extend(self.check(ours, theirs, is_match));
-                if !self.are_grouped(ours, theirs, rest) && self.pairs[&key(ours, theirs)].is_certain() {
-                    advice.extend(self.group(ours, theirs, fetched.folders));
+                advice.extend(self.check(folder_a, folder_b, is_match));
+                if !self.are_grouped(folder_a, folder_b, rest) && self.pairs[&key(folder_a, folder_b)].is_certain() {
+                    advice.extend(self.group(folder_a, folder_b, pages.folders));
                 }
             }
         }
@@ -189,41 +191,48 @@ impl FolderGroups {
         }
         let number = self.folders.len() as u32;
         self.numbers.insert(prefix.into(), number);
-        let (others, endings, grouped_by) = Default::default();
-        self.folders.push(Folder { prefix: prefix.into(), others, group: None, advice: None, endings, grouped_by });
+        let (counterparts, endings, grouped_by) = Default::default();
+        self.folders.push(Folder {
+            prefix: prefix.into(),
+            counterparts,
+            group: None,
+            advice: None,
+            endings,
+            grouped_by,
+        });
         number
     }
 
-    fn propose(&mut self, ours: &str, theirs: &str) {
-        let (ours, theirs) = (self.number(ours), self.number(theirs));
-        self.propose_pair(ours, theirs);
+    fn propose(&mut self, folder_a: &str, folder_b: &str) {
+        let (folder_a, folder_b) = (self.number(folder_a), self.number(folder_b));
+        self.propose_pair(folder_a, folder_b);
     }
 
-    fn propose_pair(&mut self, ours: u32, theirs: u32) {
-        let is_full = |number: u32| self.folders[number as usize].others.len() >= MAX_OTHER_FOLDERS;
-        if self.pairs.contains_key(&key(ours, theirs)) || is_full(ours) || is_full(theirs) {
+    fn propose_pair(&mut self, folder_a: u32, folder_b: u32) {
+        let is_full = |number: u32| self.folders[number as usize].counterparts.len() >= MAX_OTHER_FOLDERS;
+        if self.pairs.contains_key(&key(folder_a, folder_b)) || is_full(folder_a) || is_full(folder_b) {
             return;
         }
         if self.pairs.len() >= MAX_PAIRS {
             self.forget();
         }
-        self.pairs.insert(key(ours, theirs), Pair::default());
-        self.folders[ours as usize].others.push(theirs);
-        self.folders[theirs as usize].others.push(ours);
+        self.pairs.insert(key(folder_a, folder_b), Pair::default());
+        self.folders[folder_a as usize].counterparts.push(folder_b);
+        self.folders[folder_b as usize].counterparts.push(folder_a);
     }
 
     /// Drops pairs of folders that have matched at most once.
     fn forget(&mut self) {
-        self.pairs.retain(|_, pair| pair.evidence.matched > 1);
+        self.pairs.retain(|_, pair| pair.evidence.n_matched > 1);
         for number in 0..self.folders.len() as u32 {
-            let mut others = std::mem::take(&mut self.folders[number as usize].others);
-            others.retain(|&other| self.pairs.contains_key(&key(number, other)));
-            self.folders[number as usize].others = others;
+            let mut counterparts = std::mem::take(&mut self.folders[number as usize].counterparts);
+            counterparts.retain(|&other| self.pairs.contains_key(&key(number, other)));
+            self.folders[number as usize].counterparts = counterparts;
         }
     }
 
-    fn count(&mut self, [ours, theirs]: [u32; 2], is_match: bool, cluster: u32, rest: &str) {
-        let pair = self.pairs.get_mut(&key(ours, theirs)).expect("others are pairs");
+    fn count(&mut self, [folder_a, folder_b]: [u32; 2], is_match: bool, cluster: u32, rest: &str) {
+        let pair = self.pairs.get_mut(&key(folder_a, folder_b)).expect("others are pairs");
         if is_match && (pair.clusters.len() as u64) < MIN_PAGES {
             // Many pages of one cluster are equal everywhere, such as error pages. They count once.
             if pair.clusters.contains(&cluster) {
@@ -234,39 +243,39 @@ impl FolderGroups {
         pair.evidence.add(is_match);
         if is_match {
             let folder = rest.split('?').next().and_then(|path| path.rfind('/')).map_or("", |at| &rest[..=at]);
-            let mut common = pair.common.as_deref().unwrap_or(folder);
-            while !folder.starts_with(common) {
-                let above = common[..common.len() - 1].rfind('/').map_or(0, |at| at + 1);
-                common = &common[..above];
+            let mut common_folder = pair.common_folder.as_deref().unwrap_or(folder);
+            while !folder.starts_with(common_folder) {
+                let above = common_folder[..common_folder.len() - 1].rfind('/').map_or(0, |at| at + 1);
+                common_folder = &common_folder[..above];
             }
-            if pair.common.as_deref() != Some(common) {
-                pair.common = Some(common.into());
+            if pair.common_folder.as_deref() != Some(common_folder) {
+                pair.common_folder = Some(common_folder.into());
             }
         }
     }
 
     /// Records the file extensions by which the names of two folders differ.
-    fn learn_endings(&mut self, [ours, theirs]: [u32; 2], url: &str, other: &str) {
-        let (own, others) = (ending(url), ending(other));
-        if own == others {
+    fn learn_endings(&mut self, [folder_a, folder_b]: [u32; 2], url: &str, other_url: &str) {
+        let (ending_a, ending_b) = (ending(url), ending(other_url));
+        if ending_a == ending_b {
             return;
         }
-        for (folder, from, to) in [(ours, own, others), (theirs, others, own)] {
+        for (folder, source, target) in [(folder_a, ending_a, ending_b), (folder_b, ending_b, ending_a)] {
             let endings = &mut self.folders[folder as usize].endings;
-            if endings.len() < 16 && !endings.iter().any(|(known, _)| &**known == from) {
-                endings.push((from.into(), to.into()));
+            if endings.len() < 16 && !endings.iter().any(|(known, _)| &**known == source) {
+                endings.push((source.into(), target.into()));
             }
         }
     }
 
     /// Returns true if the two folders are already in one group at the place `rest`.
-    fn are_grouped(&self, ours: u32, theirs: u32, rest: &str) -> bool {
+    fn are_grouped(&self, folder_a: u32, folder_b: u32, rest: &str) -> bool {
         let group = |folder: u32| {
             let prefix = [&*self.folders[folder as usize].prefix, rest].concat();
             self.rule(&prefix).and_then(|number| self.folders[number as usize].group)
         };
-        let ours = group(ours);
-        ours.is_some() && ours == group(theirs)
+        let folder_a = group(folder_a);
+        folder_a.is_some() && folder_a == group(folder_b)
     }
 
     /// Returns the memory that the groups take, in bytes; an estimate.

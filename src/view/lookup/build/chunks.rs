@@ -32,16 +32,20 @@ const RANGES: u32 = 1024;
 const CHUNKS_PER_PAGE: u64 = 64;
 
 /// Writes postings, lists and counts.
-pub(super) fn write(making: &Making<'_>, job: &Job, is_copy: &[bool], staged: &mut StagedIndex) -> Result<()> {
+pub(super) fn write(making: &Making<'_>, job: &Job, is_copy: &[bool], index_files: &mut StagedIndex) -> Result<()> {
     // The highest bit of a posting's value marks a list, so no rank may have it.
     if making.doc_ids.len() >= LIST as usize {
-        let found = making.doc_ids.len() as u64;
-        return Err(Error::TooManyRows { what: "pages with chunks".into(), found, allowed: u64::from(LIST) - 1 });
+        let n_pages = making.doc_ids.len() as u64;
+        return Err(Error::TooManyRows {
+            what: "pages with chunks".into(),
+            found: n_pages,
+            allowed: u64::from(LIST) - 1,
+        });
     }
     let hosts = hosts(making)?;
     let mut writer = Writer {
-        postings: staged.column("chunks")?,
-        lists: staged.column("chunks.pages")?,
+        postings: index_files.column("chunks")?,
+        lists: index_files.column("chunks.pages")?,
         counts: vec![0; hosts.len()],
         is_copy,
         hosts: &hosts,
@@ -70,24 +74,24 @@ pub(super) fn write(making: &Making<'_>, job: &Job, is_copy: &[bool], staged: &m
             // The number of rows is unknown before the input is read, so an estimate determines the
             // ranges.
             let ranges = Ranges::new(making.doc_ids.len() as u64 * CHUNKS_PER_PAGE, RANGE_ROWS, RANGES);
-            let mut of_threads = read_again(making, job, ranges)?;
-            let (mut rows, mut some) = (Vec::new(), Vec::new());
+            let mut streams = read_again(making, job, ranges)?;
+            let (mut rows, mut rows_of_page) = (Vec::new(), Vec::new());
             for range in 0..ranges.count() {
                 rows.clear();
-                for buckets in &mut of_threads {
-                    buckets.take(range, &mut some)?;
-                    rows.extend_from_slice(&some);
+                for buckets in &mut streams {
+                    buckets.take(range, &mut rows_of_page)?;
+                    rows.extend_from_slice(&rows_of_page);
                 }
                 writer.take(&mut rows)?;
             }
         }
     }
     let Writer { postings, lists, counts, .. } = writer;
-    let mut column = staged.column::<u32>("chunks.counts")?;
+    let mut column = index_files.column::<u32>("chunks.counts")?;
     column.extend(&counts)?;
-    staged.add("chunks", postings)?;
-    staged.add("chunks.pages", lists)?;
-    staged.add("chunks.counts", column)
+    index_files.add("chunks", postings)?;
+    index_files.add("chunks.pages", lists)?;
+    index_files.add("chunks.counts", column)
 }
 
 struct Writer<'w> {
@@ -129,29 +133,29 @@ impl Writer<'_> {
         if let [page] = self.docs[..] {
             return Ok(page.0);
         }
-        let at = self.lists.rows();
-        if at + u64::from(LIST) >= u64::from(FREQUENT_CHUNK) {
-            let what = "entries of lists of chunks".into();
-            return Err(Error::TooManyRows { what, found: at, allowed: u64::from(FREQUENT_CHUNK - LIST) });
+        let row = self.lists.rows();
+        if row + u64::from(LIST) >= u64::from(FREQUENT_CHUNK) {
+            let purpose = "entries of lists of chunks".into();
+            return Err(Error::TooManyRows { what: purpose, found: row, allowed: u64::from(FREQUENT_CHUNK - LIST) });
         }
         self.lists.push(self.docs.len() as u32)?;
         self.lists.extend(bytemuck::cast_slice(&self.docs))?;
-        Ok(LIST | at as u32)
+        Ok(LIST | row as u32)
     }
 }
 
 /// Returns a host number for each page, by rank. The numbers serve only to compare hosts.
 fn hosts(making: &Making<'_>) -> Result<Vec<HostId>> {
-    let mut known: std::collections::HashMap<String, HostId> = std::collections::HashMap::new();
+    let mut host_ids: std::collections::HashMap<String, HostId> = std::collections::HashMap::new();
     let mut hosts = Vec::with_capacity(making.doc_ids.len());
     for range in 0..making.ranges.count() {
         let rows = making.pages.read(range, &["host"])?;
         for host in rows.text("host")? {
-            let next = HostId(known.len() as u32);
-            match known.get(host) {
+            let next = HostId(host_ids.len() as u32);
+            match host_ids.get(host) {
                 Some(&number) => hosts.push(number),
                 None => {
-                    known.insert(host.to_string(), next);
+                    host_ids.insert(host.to_string(), next);
                     hosts.push(next);
                 }
             }
@@ -170,11 +174,11 @@ fn read_again(making: &Making<'_>, job: &Job, ranges: Ranges) -> Result<Vec<Part
     // One input is the unit of work of a thread.
     let files: Vec<Vec<usize>> = rows.chunk_by(|&x, &y| sources[x] == sources[y]).map(<[usize]>::to_vec).collect();
     let count = files.len();
-    let unread = Mutex::new(files.into_iter());
+    let queue = Mutex::new(files.into_iter());
     let share = making.pool.part(making.settings.workers.max(1) as u64);
     let outcome = || Partitions::new(ranges.count(), &share);
     threads::for_each(making.settings.workers, count, outcome, |buckets: &mut Partitions<FPrintDocId>, _| {
-        let next = unread.lock().expect("nothing panics while it holds this").next();
+        let next = queue.lock().expect("nothing panics while it holds this").next();
         let Some(rows) = next else { return Ok(()) };
         let (mut recipe, mut fprints) = (ChunkRecipe::new(&job.chunks), Vec::new());
         pages.read(&rows, &job.input, &mut |row, _, text| {

@@ -71,7 +71,7 @@ pub struct BuildSettings {
     /// Folder of the run.
     pub run: String,
     /// Folder of the comparison whose list is in force. `None` for the run's own list.
-    pub in_force: Option<String>,
+    pub active_rules: Option<String>,
     /// Folder that receives the index.
     pub output: String,
     /// True to store chunks, so that texts can be compared with pages by shared chunks.
@@ -146,7 +146,7 @@ impl Making<'_> {
 /// twice. With chunks it also reads `fprint_docid`; without that table it reads the whole input,
 /// and holds the table `pages` in memory.
 pub fn build(settings: &BuildSettings) -> Result<Manifest> {
-    let began = Instant::now();
+    let start_time = Instant::now();
     if settings.text && !cfg!(feature = "search") {
         return Err(Error::Usage(no_search()));
     }
@@ -164,7 +164,7 @@ pub fn build(settings: &BuildSettings) -> Result<Manifest> {
         }
     };
     debug_assert_eq!(job.kind, JobKind::Replicas);
-    let comparison = settings.in_force.as_ref().map(|url| standing::open(url, &run)).transpose()?;
+    let comparison = settings.active_rules.as_ref().map(|url| standing::open(url, &run)).transpose()?;
     let rows = run.rows("pages");
     // Ranks have 32 bits, and the largest value means no page.
     if rows >= u64::from(u32::MAX) {
@@ -181,41 +181,42 @@ pub fn build(settings: &BuildSettings) -> Result<Manifest> {
     }
     // Ranks require that doc ids are distinct.
     if !making.doc_ids.is_sorted_by(|x, y| x < y) {
-        let what = "two pages have the same doc_id; name a result that webtwin wrote";
-        return Err(Error::input(making.run.folder.name(), what));
+        let message = "two pages have the same doc_id; name a result that webtwin wrote";
+        return Err(Error::input(making.run.folder.name(), message));
     }
 
-    let mut staged = StagedIndex::new(&folder)?;
+    let mut index_files = StagedIndex::new(&folder)?;
     let mut words = sets::WordNumbers::default();
     // Sets are written first, because the row of a page has the numbers of its sets.
-    let said_by = sets::write(&making, &mut words, &mut staged)?;
-    let written = pages::write(&making, said_by.facts, (&said_by.places, &said_by.roots), &mut words, &mut staged)?;
+    let said_by = sets::write(&making, &mut words, &mut index_files)?;
+    let summary =
+        pages::write(&making, said_by.facts, (&said_by.places, &said_by.roots), &mut words, &mut index_files)?;
     if let Some(comparison) = &making.comparison {
-        standing::write(&making, comparison, &mut words, &mut staged)?;
+        standing::write(&making, comparison, &mut words, &mut index_files)?;
     }
-    unknown::rejected(&making, &mut words, &mut staged)?;
+    unknown::rejected(&making, &mut words, &mut index_files)?;
     #[cfg(feature = "search")]
     let texts = match settings.text {
-        true => Some(texts::write(&making, &job, &written.rows, &said_by.collections, &mut staged)?),
+        true => Some(texts::write(&making, &job, &summary.rows, &said_by.collections, &mut index_files)?),
         false => None,
     };
     #[cfg(not(feature = "search"))]
     let texts = None;
     if settings.chunks {
-        chunks::write(&making, &job, &written.is_copy, &mut staged)?;
+        chunks::write(&making, &job, &summary.is_copy, &mut index_files)?;
     }
     let simhash_k = match settings.simhashes {
         None => None,
         Some(k) => Some(simhashes(
             k_below(job.simhash.bits.max(1), k.unwrap_or(job.hamming.k))?,
             &making,
-            written.simhashes,
-            &mut staged,
+            summary.simhashes,
+            &mut index_files,
         )?),
     };
 
     let run = &making.run;
-    let about = IndexSubject {
+    let subject = IndexSubject {
         kind: "index".into(),
         format: FORMAT,
         run: RunInfo {
@@ -227,28 +228,28 @@ pub fn build(settings: &BuildSettings) -> Result<Manifest> {
         },
         pages: making.doc_ids.len() as u64,
         words: words.words,
-        strings: std::mem::take(&mut staged.strings),
-        columns: std::mem::take(&mut staged.columns),
+        strings: std::mem::take(&mut index_files.strings),
+        columns: std::mem::take(&mut index_files.columns),
         simhash_k,
-        in_force: settings.in_force.as_ref().map(|url| seen_from_anywhere(url, &working_folder())),
+        in_force: settings.active_rules.as_ref().map(|url| seen_from_anywhere(url, &working_folder())),
         texts,
     };
-    let seconds = (began.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
+    let seconds = (start_time.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
     let mut counts = vec![
-        ("pages", about.pages),
-        ("prefixes", about.strings["prefixes"]),
-        ("collections", about.columns["collections"].rows),
+        ("pages", subject.pages),
+        ("prefixes", subject.strings["prefixes"]),
+        ("collections", subject.columns["collections"].rows),
     ];
-    counts.extend(about.columns.get(STANDING_COLUMN).map(|column| (STANDING_COLUMN, column.rows)));
+    counts.extend(subject.columns.get(STANDING_COLUMN).map(|column| (STANDING_COLUMN, column.rows)));
     let manifest = Manifest {
-        digest: about.run.digest.clone(),
+        digest: subject.run.digest.clone(),
         recipes: run.manifest.recipes.clone(),
         workers: settings.workers as u64,
         counts: counts.into_iter().map(|(name, count)| (name.to_string(), count)).collect(),
         seconds: BTreeMap::from([("index".into(), seconds)]),
-        ..Manifest::new(staged.attempt.id(), serde_json::to_value(&about).expect("it is plain values"))
+        ..Manifest::new(index_files.attempt.id(), serde_json::to_value(&subject).expect("it is plain values"))
     };
-    staged.commit(manifest)
+    index_files.commit(manifest)
 }
 
 /// Hashes the paths and checksums of the files of a result and of a comparison.
@@ -265,7 +266,7 @@ fn result_hash(run: &FinishedRun, comparison: Option<&FinishedRun>) -> String {
 
 /// Writes the tables of simhashes like `webtwin hamming index`. The choice of the design uses fixed
 /// costs, so that it does not depend on the machine.
-fn simhashes(k: u32, making: &Making<'_>, mut rows: Vec<(u64, DocId)>, staged: &mut StagedIndex) -> Result<u32> {
+fn simhashes(k: u32, making: &Making<'_>, mut rows: Vec<(u64, DocId)>, index_files: &mut StagedIndex) -> Result<u32> {
     let job = making.run.job()?;
     let recipe = match making.run.manifest.recipes.get("simhash") {
         Some(recipe) if job.simhash.bits > 0 => recipe.clone(),
@@ -283,10 +284,10 @@ fn simhashes(k: u32, making: &Making<'_>, mut rows: Vec<(u64, DocId)>, staged: &
     let (fingerprints, doc_ids) = rows.into_iter().unzip();
     let (mut builder, doc_ids) = Builder::new(design, &recipe, fingerprints, Some(doc_ids))?;
     let mut next = doc_ids;
-    while let Some(built) = next.take().or_else(|| builder.next_table()) {
-        let parts: Vec<&[u8]> = built.parts.iter().map(Vec::as_slice).collect();
-        staged.put(&built.name, &parts)?;
+    while let Some(table) = next.take().or_else(|| builder.next_table()) {
+        let parts: Vec<&[u8]> = table.parts.iter().map(Vec::as_slice).collect();
+        index_files.put(&table.name, &parts)?;
     }
-    staged.put(online::NAME, &[&builder.finish().to_json()])?;
+    index_files.put(online::NAME, &[&builder.finish().to_json()])?;
     Ok(k)
 }

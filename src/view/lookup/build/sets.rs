@@ -44,11 +44,11 @@ impl WordNumbers {
     /// # Errors
     /// Returns [`Error::Input`] if there are more values than a byte can index.
     pub(super) fn number(&mut self, word: &str) -> Result<u8> {
-        let at = self.words.iter().position(|known| known == word).unwrap_or_else(|| {
+        let position = self.words.iter().position(|known| known == word).unwrap_or_else(|| {
             self.words.push(word.into());
             self.words.len() - 1
         });
-        u8::try_from(at).map_err(|_| {
+        u8::try_from(position).map_err(|_| {
             Error::input(
                 "tables of the result",
                 "they have more than 256 different roles and reasons; name a result that webtwin wrote",
@@ -58,19 +58,19 @@ impl WordNumbers {
 }
 
 /// Writes clusters and collections.
-pub(super) fn write(making: &Making<'_>, words: &mut WordNumbers, staged: &mut StagedIndex) -> Result<BuiltSets> {
+pub(super) fn write(making: &Making<'_>, words: &mut WordNumbers, index_files: &mut StagedIndex) -> Result<BuiltSets> {
     // Index 0 is the role and the reason of a page that has none.
     words.number("")?;
     let mut facts = Partitions::new(making.ranges.count(), &making.pool.part(2));
-    let places = clusters(making, words, &mut facts, staged)?;
-    let collections = collections(making, &mut facts, staged)?;
-    let roots = lists::originals(&collections, staged)?;
+    let places = clusters(making, words, &mut facts, index_files)?;
+    let collections = collections(making, &mut facts, index_files)?;
+    let roots = lists::originals(&collections, index_files)?;
     Ok(BuiltSets { facts, places, roots, collections })
 }
 
-fn add_fact(making: &Making<'_>, facts: &mut StagedFacts, page: u64, what: u32, value: u32) -> Result<u32> {
+fn add_fact(making: &Making<'_>, facts: &mut StagedFacts, page: u64, fact_kind: u32, value: u32) -> Result<u32> {
     let rank = making.rank(page)?;
-    facts.push(making.ranges.range(page), [rank, what, value]).map(|()| rank)
+    facts.push(making.ranges.range(page), [rank, fact_kind, value]).map(|()| rank)
 }
 
 /// Writes the clusters and the list of clusters. Returns the place of each cluster in the list.
@@ -78,10 +78,11 @@ fn clusters(
     making: &Making<'_>,
     words: &mut WordNumbers,
     facts: &mut StagedFacts,
-    staged: &mut StagedIndex,
+    index_files: &mut StagedIndex,
 ) -> Result<Vec<u32>> {
     let mut sizes: Vec<(ListedCluster, u32)> = Vec::new();
-    let (mut starts, mut pages) = (staged.column::<u64>("clusters")?, staged.column::<u32>("clusters.pages")?);
+    let (mut starts, mut pages) =
+        (index_files.column::<u64>("clusters")?, index_files.column::<u32>("clusters.pages")?);
     let mut open = None;
     if let Some(table) = making.table("clusters", "cluster")? {
         for range in 0..making.ranges.count() {
@@ -98,19 +99,19 @@ fn clusters(
                 if sizes.len() <= number as usize {
                     sizes.push((ListedCluster { cluster: number, shown: rank }, 0));
                 }
-                let (listed, count) = &mut sizes[number as usize];
+                let (list_size, count) = &mut sizes[number as usize];
                 *count += 1;
                 if role == "keep" {
-                    listed.shown = rank;
+                    list_size.shown = rank;
                 }
                 add_fact(making, facts, page, ROLE, u32::from(words.number(role)?))?;
             }
         }
     }
     starts.push(pages.rows())?;
-    staged.add("clusters", starts)?;
-    staged.add("clusters.pages", pages)?;
-    lists::clusters(sizes, staged)
+    index_files.add("clusters", starts)?;
+    index_files.add("clusters.pages", pages)?;
+    lists::clusters(sizes, index_files)
 }
 
 /// Borrows a column of ids.
@@ -121,9 +122,9 @@ fn ids<'t>(table: &'t Table, name: &str) -> Result<&'t [u64]> {
 fn collections(
     making: &Making<'_>,
     facts: &mut StagedFacts,
-    staged: &mut StagedIndex,
+    index_files: &mut StagedIndex,
 ) -> Result<Vec<IndexedCollectionRow>> {
-    let (mut all, mut pages) = (Vec::new(), staged.column::<u32>("collections.pages")?);
+    let (mut rows_of_all, mut pages) = (Vec::new(), index_files.column::<u32>("collections.pages")?);
     // Both tables are read in the same ranges of similar clusters, so members are at hand in each
     // range.
     let tables = making.table("collections", "similar_cluster")?.zip(making.table("members", "similar_cluster")?);
@@ -132,21 +133,21 @@ fn collections(
         let rows =
             collections.read(range, &["similar_cluster", "collection", "cardinality", "size", "root", "keep"])?;
         let members = members.read(range, &["similar_cluster", "collection", "doc_id"])?;
-        let of =
+        let member_rows =
             ids(&members, "similar_cluster")?.iter().zip(ids(&members, "collection")?).zip(ids(&members, "doc_id")?);
-        let mut of: Vec<(u64, u64, u64)> =
-            of.map(|((&similar, &collection), &page)| (similar, collection, page)).collect();
-        of.sort_unstable();
+        let mut member_rows: Vec<(u64, u64, u64)> =
+            member_rows.map(|((&similar, &collection), &page)| (similar, collection, page)).collect();
+        member_rows.sort_unstable();
         let mut order: Vec<usize> = (0..rows.rows()).collect();
-        let (similar, named) = (ids(&rows, "similar_cluster")?, ids(&rows, "collection")?);
+        let (clusters, collection_ids) = (ids(&rows, "similar_cluster")?, ids(&rows, "collection")?);
         // Collections ascend by similar cluster, so that `Index::mirrors` can search them.
-        order.sort_unstable_by_key(|&row| (similar[row], named[row]));
+        order.sort_unstable_by_key(|&row| (clusters[row], collection_ids[row]));
         let (cardinality, size) = (rows.u32("cardinality")?, rows.u32("size")?);
         let (root, keep) = (ids(&rows, "root")?, rows.bool("keep")?);
         for row in order {
-            let (similar_cluster, id) = (similar[row], named[row]);
-            let number = all.len() as u32;
-            all.push(IndexedCollectionRow {
+            let (similar_cluster, id) = (clusters[row], collection_ids[row]);
+            let number = rows_of_all.len() as u32;
+            rows_of_all.push(IndexedCollectionRow {
                 id,
                 similar_cluster,
                 start: pages.rows(),
@@ -155,15 +156,15 @@ fn collections(
                 size: size[row],
                 keep: u32::from(keep[row]),
             });
-            let first = of.partition_point(|one| (one.0, one.1) < (similar_cluster, id));
-            for &(.., page) in of[first..].iter().take_while(|one| (one.0, one.1) == (similar_cluster, id)) {
+            let first = member_rows.partition_point(|one| (one.0, one.1) < (similar_cluster, id));
+            for &(.., page) in member_rows[first..].iter().take_while(|one| (one.0, one.1) == (similar_cluster, id)) {
                 pages.push(add_fact(making, facts, page, COLLECTION, number)?)?;
             }
         }
     }
-    let mut column = staged.column::<IndexedCollectionRow>("collections")?;
-    column.extend(&all)?;
-    staged.add("collections", column)?;
-    staged.add("collections.pages", pages)?;
-    Ok(all)
+    let mut column = index_files.column::<IndexedCollectionRow>("collections")?;
+    column.extend(&rows_of_all)?;
+    index_files.add("collections", column)?;
+    index_files.add("collections.pages", pages)?;
+    Ok(rows_of_all)
 }

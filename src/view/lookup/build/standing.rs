@@ -46,22 +46,22 @@ pub(super) fn write(
     making: &Making<'_>,
     comparison: &FinishedRun,
     words: &mut WordNumbers,
-    staged: &mut StagedIndex,
+    index_files: &mut StagedIndex,
 ) -> Result<()> {
-    let mut column = staged.column::<StandingRow>(STANDING_COLUMN)?;
+    let mut column = index_files.column::<StandingRow>(STANDING_COLUMN)?;
     let pages = making.table_of(comparison, TABLE, "doc_id")?;
     for range in 0..making.ranges.count() {
         let Some(pages) = &pages else { break };
         let rows = pages.read(range, &["doc_id", "keep_doc_id", "why", "crawls_ago"])?;
         let (ids, keep) = (rows.u64("doc_id")?, rows.u64("keep_doc_id")?);
-        let (why, ago) = (rows.text("why")?, rows.u32("crawls_ago")?);
+        let (why, crawls_ago) = (rows.text("why")?, rows.u32("crawls_ago")?);
         // Rows with `crawls_ago` above 0 stood next to the older list and serve a repeated
         // comparison only. A page of the run has its own row, so the list is not needed for it.
-        for row in (0..ids.len()).filter(|&row| ago[row] == 0 && making.rank(ids[row]).is_err()) {
+        for row in (0..ids.len()).filter(|&row| crawls_ago[row] == 0 && making.rank(ids[row]).is_err()) {
             // A crawl without pages has no kept page either.
             let keep = making.rank(keep[row]).unwrap_or(NONE);
             column.push(StandingRow { doc_id: ids[row], keep, why: words.number(&why[row])?, zero: [0; 3] })?;
         }
     }
-    staged.add(STANDING_COLUMN, column)
+    index_files.add(STANDING_COLUMN, column)
 }

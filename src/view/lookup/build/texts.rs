@@ -23,19 +23,19 @@ pub(super) fn write(
     job: &Job,
     rows: &[IndexedPageRow],
     collections: &[IndexedCollectionRow],
-    staged: &mut StagedIndex,
+    index_files: &mut StagedIndex,
 ) -> Result<u64> {
     let pages = PageTable::from_run(&making.run)?;
     let (exact, titles) = (pages.0.u64("exact")?, pages.0.text("title")?);
     let mut order: Vec<u32> = (0..rows.len() as u32).collect();
     // A page without text shares its entry with no other page.
     let key = |row: u32| {
-        let at = row as usize;
-        (exact[at], &titles[at], if exact[at] == 0 { row } else { 0 })
+        let position = row as usize;
+        (exact[position], &titles[position], if exact[position] == 0 { row } else { 0 })
     };
     order.sort_unstable_by_key(|&row| (key(row), row));
-    let mut same: Vec<&[u32]> = order.chunk_by(|&x, &y| key(x) == key(y)).collect();
-    same.sort_unstable_by_key(|of_text| of_text[0]);
+    let mut sharing: Vec<&[u32]> = order.chunk_by(|&x, &y| key(x) == key(y)).collect();
+    sharing.sort_unstable_by_key(|of_text| of_text[0]);
 
     // tantivy writes to a local folder. Its files are then copied into sealed columns.
     let temporary = Temporary::at(making.settings.spill.join(format!("webtwin-texts-{}", random_id()?)));
@@ -43,32 +43,32 @@ pub(super) fn write(
         .map_err(|cause| Error::storage(temporary.path().display().to_string(), cause))?;
     let mut writer = TextWriter::new(temporary.path())?;
     let groups = Groups::new(rows, collections)?;
-    let (mut starts, mut column) = (staged.column::<u64>(STARTS)?, staged.column::<PageOfText>(PAGES)?);
-    let firsts: Vec<usize> = same.iter().map(|of_text| of_text[0] as usize).collect();
-    pages.read(&firsts, &job.input, &mut |row, _, text| {
+    let (mut starts, mut column) = (index_files.column::<u64>(STARTS)?, index_files.column::<PageOfText>(PAGES)?);
+    let first_rows: Vec<usize> = sharing.iter().map(|of_text| of_text[0] as usize).collect();
+    pages.read(&first_rows, &job.input, &mut |row, _, text| {
         writer.add(&titles[row], text)?;
         starts.push(column.rows())?;
-        let of_text = same.binary_search_by_key(&(row as u32), |of_text| of_text[0]);
-        let of_text = of_text.map_err(|_| Error::Invariant("a page was read that was not requested".into()))?;
-        same[of_text].iter().try_for_each(|&page| column.push(groups.page(page)))
+        let group = sharing.binary_search_by_key(&(row as u32), |of_text| of_text[0]);
+        let group = group.map_err(|_| Error::Invariant("a page was read that was not requested".into()))?;
+        sharing[group].iter().try_for_each(|&page| column.push(groups.page(page)))
     })?;
     starts.push(column.rows())?;
-    staged.add(STARTS, starts)?;
-    staged.add(PAGES, column)?;
+    index_files.add(STARTS, starts)?;
+    index_files.add(PAGES, column)?;
     let texts = writer.texts();
     for file in writer.finish()? {
         let failed = |cause| Error::storage(file.path.display().to_string(), cause);
-        let mut from = std::fs::File::open(&file.path).map_err(failed)?;
+        let mut reader = std::fs::File::open(&file.path).map_err(failed)?;
         let name = format!("{FILES}{}", file.name);
-        let mut column = staged.column::<u8>(&name)?;
+        let mut column = index_files.column::<u8>(&name)?;
         let mut scratch = vec![0; 1 << 18];
         loop {
-            match from.read(&mut scratch).map_err(failed)? {
+            match reader.read(&mut scratch).map_err(failed)? {
                 0 => break,
                 length => column.extend(&scratch[..length])?,
             }
         }
-        staged.add(&name, column)?;
+        index_files.add(&name, column)?;
     }
     Ok(texts)
 }
@@ -87,11 +87,11 @@ impl Groups<'_> {
     fn new<'r>(rows: &'r [IndexedPageRow], collections: &'r [IndexedCollectionRow]) -> Result<Groups<'r>> {
         let clusters =
             rows.iter().map(|row| row.cluster).filter(|&cluster| cluster != NONE).max().map_or(0, |last| last + 1);
-        let most = rows.len() as u64 + collections.len() as u64 + u64::from(clusters);
-        if most >= u64::from(NONE) {
+        let capacity = rows.len() as u64 + collections.len() as u64 + u64::from(clusters);
+        if capacity >= u64::from(NONE) {
             return Err(Error::TooManyRows {
                 what: "pages and sets".into(),
-                found: most,
+                found: capacity,
                 allowed: u64::from(NONE) - 1,
             });
         }
@@ -108,11 +108,11 @@ impl Groups<'_> {
     /// Returns the row of a page for search.
     fn page(&self, page: u32) -> PageOfText {
         let row = &self.rows[page as usize];
-        let (group, kept) = match (row.collection, row.cluster) {
+        let (group, is_kept) = match (row.collection, row.cluster) {
             (NONE, NONE) => (self.first.len() as u32 + self.clusters + page, true),
             (NONE, cluster) => (self.first.len() as u32 + cluster, !row.is_skipped()),
             (collection, _) => (self.first[collection as usize], self.collections[collection as usize].keep == 1),
         };
-        PageOfText { page, group, collection: row.collection, origin: row.origin, kept: u32::from(kept) }
+        PageOfText { page, group, collection: row.collection, origin: row.origin, keep: u32::from(is_kept) }
     }
 }

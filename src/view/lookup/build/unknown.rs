@@ -19,18 +19,18 @@ use webtwin_spill::Partitions;
 const NO_PAGE_RECORD: &str = "not_a_page_record";
 
 /// Writes hosts with the number of their pages.
-pub(super) fn hosts(pages_of: &HashMap<String, u32>, staged: &mut StagedIndex) -> Result<()> {
+pub(super) fn hosts(pages_of: &HashMap<String, u32>, index_files: &mut StagedIndex) -> Result<()> {
     let mut rows: Vec<HashRow> =
         pages_of.iter().map(|(host, &pages)| HashRow::new(xxh3_64(host.as_bytes()), pages)).collect();
     rows.sort_unstable();
-    let mut column = staged.column("hosts")?;
+    let mut column = index_files.column("hosts")?;
     column.extend(&rows)?;
-    staged.add("hosts", column)
+    index_files.add("hosts", column)
 }
 
 /// Writes the URLs of records that were not kept, unless they are pages of the run. A URL with
 /// several reasons gets the one with the smallest number.
-pub(super) fn rejected(making: &Making<'_>, words: &mut WordNumbers, staged: &mut StagedIndex) -> Result<()> {
+pub(super) fn rejected(making: &Making<'_>, words: &mut WordNumbers, index_files: &mut StagedIndex) -> Result<()> {
     let mut urls: Partitions<HashRow> = Partitions::new(making.ranges.count(), &making.pool.part(2));
     scan(&making.run, "rejected", &["reason", "detail"], &mut |batch| {
         for (reason, detail) in batch.text("reason")?.iter().zip(batch.text("detail")?) {
@@ -43,12 +43,12 @@ pub(super) fn rejected(making: &Making<'_>, words: &mut WordNumbers, staged: &mu
         }
         Ok(())
     })?;
-    let (mut column, mut rows) = (staged.column("rejected")?, Vec::new());
+    let (mut column, mut rows) = (index_files.column("rejected")?, Vec::new());
     for bucket in 0..urls.count() {
         urls.take(bucket, &mut rows)?;
         rows.sort_unstable();
         rows.dedup_by_key(|row| row.hash());
         column.extend(&rows)?;
     }
-    staged.add("rejected", column)
+    index_files.add("rejected", column)
 }

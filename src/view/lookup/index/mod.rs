@@ -27,7 +27,7 @@ pub(super) const RULES: &str = "url_rules";
 pub(super) const STANDING_COLUMN: &str = "standing";
 
 /// Names of the columns with trivial clusters and with similar clusters, the largest first.
-pub(super) const BY_SIZE: [&str; 2] = ["clusters.by_size", "mirrors.by_size"];
+pub(super) const SIZE_LISTS: [&str; 2] = ["clusters.by_size", "mirrors.by_size"];
 
 /// Names of the columns with the words of these sets.
 pub(super) const NAMES: [&str; 2] = ["clusters.names", "mirrors.names"];
@@ -54,10 +54,10 @@ pub struct LookupIndex {
     contents: IndexColumn<ContentRow>,
     texts: IndexColumn<HashRow>,
     urls: Strings,
-    origins: Strings,
+    origin_strings: Strings,
     prefixes: Strings,
     rules: Rules,
-    standing: Option<IndexColumn<StandingRow>>,
+    standing_rows: Option<IndexColumn<StandingRow>>,
     cluster_starts: IndexColumn<u64>,
     cluster_members: IndexColumn<u32>,
     collections: IndexColumn<IndexedCollectionRow>,
@@ -68,17 +68,17 @@ pub struct LookupIndex {
     pub(super) mirrors_by_size: IndexColumn<OriginalRow>,
     pub(super) mirror_names: IndexColumn<HashRow>,
     hosts: IndexColumn<HashRow>,
-    rejected: IndexColumn<HashRow>,
+    rejected_rows: IndexColumn<HashRow>,
     chunks: Option<IndexChunks>,
-    near: Option<OnlineIndex<FileBytes>>,
+    near_tables: Option<OnlineIndex<FileBytes>>,
     #[cfg(feature = "search")]
     words: Option<WordIndex>,
     bytes: u64,
 }
 
 /// Returns the error for an index that is not as it was built.
-fn broken(folder: &Location, what: &str) -> Error {
-    Error::input(folder.name(), format!("{what}; rebuild the index"))
+fn broken_index(folder: &Location, message: &str) -> Error {
+    Error::input(folder.name(), format!("{message}; rebuild the index"))
 }
 
 impl LookupIndex {
@@ -118,7 +118,7 @@ impl LookupIndex {
     /// # Errors
     /// Returns any error of [`LookupIndex::rank`].
     pub fn standing(&self, page: DocId) -> Result<Option<StandingRow>> {
-        let Some(rows) = &self.standing else { return Ok(None) };
+        let Some(rows) = &self.standing_rows else { return Ok(None) };
         find(rows.rows(), page, |at| Ok(rows.get(at)?.doc_id))?.map(|at| rows.get(at)).transpose()
     }
 
@@ -139,13 +139,13 @@ impl LookupIndex {
         self.contents.get(rank as usize)
     }
 
-    /// Appends the URL of a page to `into`.
+    /// Appends the URL of a page to `output`.
     ///
     /// # Errors
     /// Returns any error of [`LookupIndex::page`].
-    pub fn append_url(&self, rank: u32, into: &mut String) -> Result<()> {
-        self.origins.append(self.page(rank)?.origin as usize, into)?;
-        self.urls.append(rank as usize, into)
+    pub fn append_url(&self, rank: u32, output: &mut String) -> Result<()> {
+        self.origin_strings.append(self.page(rank)?.origin as usize, output)?;
+        self.urls.append(rank as usize, output)
     }
 
     /// Returns the URL of a page.
@@ -180,8 +180,8 @@ impl LookupIndex {
     /// # Errors
     /// Returns any error of [`LookupIndex::rank`].
     pub fn rejected(&self, id: DocId) -> Result<Option<&str>> {
-        let row = find(self.rejected.rows(), id, |at| Ok(self.rejected.get(at)?.hash()))?;
-        row.map(|row| Ok(self.word(self.rejected.get(row)?.value as u8))).transpose()
+        let row = find(self.rejected_rows.rows(), id, |at| Ok(self.rejected_rows.get(at)?.hash()))?;
+        row.map(|row| Ok(self.word(self.rejected_rows.get(row)?.value as u8))).transpose()
     }
 
     /// Returns the origin of a number in [`IndexedPageRow::origin`].
@@ -189,7 +189,7 @@ impl LookupIndex {
     /// # Errors
     /// Returns any error of [`LookupIndex::page`].
     pub fn origin(&self, number: u32) -> Result<String> {
-        self.origins.get(number as usize)
+        self.origin_strings.get(number as usize)
     }
 
     /// Returns the text of a value in a row.
@@ -248,7 +248,7 @@ impl LookupIndex {
     /// Returns any error of [`LookupIndex::page`].
     pub fn cluster_id(&self, number: u32) -> Result<DocId> {
         let first = self.cluster(number)?.next();
-        self.page(first.ok_or_else(|| broken(&self.folder, "a cluster has no pages"))?).map(|page| page.doc_id)
+        self.page(first.ok_or_else(|| broken_index(&self.folder, "a cluster has no pages"))?).map(|page| page.doc_id)
     }
 
     /// Returns the row of a collection.
@@ -300,29 +300,29 @@ impl LookupIndex {
     /// Returns any error of [`LookupIndex::rank`].
     pub fn mirrors(&self, similar_cluster: u64) -> Result<std::ops::Range<u32>> {
         let key = |at: usize| Ok(self.collections.get(at)?.similar_cluster);
-        let from = lower_bound(self.collections.rows(), similar_cluster, key)?;
-        let to = match similar_cluster.checked_add(1) {
+        let start = lower_bound(self.collections.rows(), similar_cluster, key)?;
+        let end = match similar_cluster.checked_add(1) {
             Some(next) => lower_bound(self.collections.rows(), next, key)?,
             None => self.collections.rows(),
         };
-        Ok(from as u32..to as u32)
+        Ok(start as u32..end as u32)
     }
 
-    /// Returns at most `most` pages whose text has the hash `exact`, ascending.
+    /// Returns at most `limit` pages whose text has the hash `exact`, ascending.
     ///
     /// # Errors
     /// Returns any error of [`LookupIndex::rank`].
-    pub fn with_text(&self, exact: u64, most: usize) -> Result<Vec<u32>> {
-        let from = lower_bound(self.texts.rows(), exact, |at| Ok(self.texts.get(at)?.hash()))?;
-        let mut found = Vec::new();
-        for at in from..self.texts.rows().min(from.saturating_add(most)) {
-            let row = self.texts.get(at)?;
+    pub fn with_text(&self, exact: u64, limit: usize) -> Result<Vec<u32>> {
+        let start = lower_bound(self.texts.rows(), exact, |at| Ok(self.texts.get(at)?.hash()))?;
+        let mut pages = Vec::new();
+        for position in start..self.texts.rows().min(start.saturating_add(limit)) {
+            let row = self.texts.get(position)?;
             if row.hash() != exact {
                 break;
             }
-            found.push(row.value);
+            pages.push(row.value);
         }
-        Ok(found)
+        Ok(pages)
     }
 
     /// Returns the columns of chunks, if the index was built with them.
@@ -338,6 +338,6 @@ impl LookupIndex {
 
     /// Returns the tables of simhashes, if the index was built with them.
     pub fn simhashes(&self) -> Option<&OnlineIndex<FileBytes>> {
-        self.near.as_ref()
+        self.near_tables.as_ref()
     }
 }

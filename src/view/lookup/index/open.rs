@@ -7,7 +7,7 @@ use super::super::column::IndexColumn;
 #[cfg(feature = "search")]
 use super::super::search::{self, WordIndex};
 use super::super::strings::{FILES, Strings};
-use super::{BY_SIZE, IndexChunks, LookupIndex, NAMES, RULES, STANDING_COLUMN, broken};
+use super::{IndexChunks, LookupIndex, NAMES, RULES, SIZE_LISTS, STANDING_COLUMN, broken_index};
 #[cfg(feature = "search")]
 use crate::search::texts::{TextIndex, TextIndexFile};
 use webtwin_base::error::Result;
@@ -31,11 +31,11 @@ impl LookupIndex {
     /// Reads a thousandth of the files. Mapped data is checked block by block on first access.
     pub fn open(url: &str) -> Result<LookupIndex> {
         let folder = Location::parse(url)?.into_folder();
-        let (manifest, about) = IndexSubject::read(&folder)?;
-        let files = Files { folder: &folder, about: &about };
+        let (manifest, subject) = IndexSubject::read(&folder)?;
+        let files = Files { folder: &folder, about: &subject };
         // Some columns are optional; the options of the build determine them.
-        let standing = files.has(STANDING_COLUMN).then(|| files.column(STANDING_COLUMN)).transpose()?;
-        let chunks = files.has("chunks").then(|| -> Result<IndexChunks> {
+        let standing_rows = files.has_column(STANDING_COLUMN).then(|| files.column(STANDING_COLUMN)).transpose()?;
+        let chunks = files.has_column("chunks").then(|| -> Result<IndexChunks> {
             Ok(IndexChunks {
                 postings: files.column("chunks")?,
                 lists: files.column("chunks.pages")?,
@@ -43,24 +43,24 @@ impl LookupIndex {
             })
         });
         let index = LookupIndex {
-            standing,
+            standing_rows,
             chunks: chunks.transpose()?,
             rules: files.rules()?,
-            near: about.simhash_k.map(|_| near(&folder, &manifest)).transpose()?,
+            near_tables: subject.simhash_k.map(|_| open_near(&folder, &manifest)).transpose()?,
             #[cfg(feature = "search")]
-            words: about.texts.map(|count| files.words(count)).transpose()?,
+            words: subject.texts.map(|count| files.words(count)).transpose()?,
             titles: files.strings("titles")?,
-            clusters_by_size: files.column(BY_SIZE[0])?,
+            clusters_by_size: files.column(SIZE_LISTS[0])?,
             cluster_names: files.column(NAMES[0])?,
-            mirrors_by_size: files.column(BY_SIZE[1])?,
+            mirrors_by_size: files.column(SIZE_LISTS[1])?,
             mirror_names: files.column(NAMES[1])?,
             hosts: files.column("hosts")?,
-            rejected: files.column("rejected")?,
+            rejected_rows: files.column("rejected")?,
             pages: files.column("pages")?,
             contents: files.column("contents")?,
             texts: files.column("texts")?,
             urls: files.strings("urls")?,
-            origins: files.strings("origins")?,
+            origin_strings: files.strings("origins")?,
             prefixes: files.strings("prefixes")?,
             cluster_starts: files.column("clusters")?,
             cluster_members: files.column("clusters.pages")?,
@@ -68,16 +68,16 @@ impl LookupIndex {
             collection_members: files.column("collections.pages")?,
             bytes: manifest.files.iter().map(|file| file.bytes).sum(),
             folder: folder.clone(),
-            about,
+            about: subject,
         };
         // Columns by rank must have a row for each page.
         let pages = index.pages.rows();
         let counts = index.chunks.as_ref().map_or(pages, |chunks| chunks.counts.rows());
-        let of_pages =
+        let row_counts =
             [index.contents.rows(), index.urls.count(), index.titles.count(), counts, index.about.pages as usize];
-        match of_pages.iter().all(|rows| *rows == pages) && index.clusters_by_size.rows() == index.clusters() {
+        match row_counts.iter().all(|rows| *rows == pages) && index.clusters_by_size.rows() == index.clusters() {
             true => Ok(index),
-            false => Err(broken(&folder, "its files are from different indexes")),
+            false => Err(broken_index(&folder, "its files are from different indexes")),
         }
     }
 }
@@ -89,24 +89,24 @@ struct Files<'f> {
 }
 
 impl Files<'_> {
-    fn has(&self, column: &str) -> bool {
+    fn has_column(&self, column: &str) -> bool {
         self.about.columns.contains_key(column)
     }
 
     fn column<R: Pod>(&self, name: &str) -> Result<IndexColumn<R>> {
-        let seal = self.about.columns.get(name).ok_or_else(|| self.lacks(name))?;
+        let seal = self.about.columns.get(name).ok_or_else(|| self.missing_error(name))?;
         let file = self.folder.join(name)?;
         IndexColumn::open(file.name(), file_bytes(&file, Residence::Mapped)?, seal)
     }
 
     fn strings(&self, name: &str) -> Result<Strings> {
         let [starts, bytes] = FILES.map(|ending| format!("{name}{ending}"));
-        let count = self.about.strings.get(name).ok_or_else(|| self.lacks(name))?;
+        let count = self.about.strings.get(name).ok_or_else(|| self.missing_error(name))?;
         Strings::new(self.column(&starts)?, self.column(&bytes)?, *count)
     }
 
-    fn lacks(&self, name: &str) -> webtwin_base::error::Error {
-        broken(self.folder, &format!("the manifest lacks {name}"))
+    fn missing_error(&self, name: &str) -> webtwin_base::error::Error {
+        broken_index(self.folder, &format!("the manifest lacks {name}"))
     }
 
     /// Reads the URL rules, which are stored as JSON.
@@ -114,7 +114,7 @@ impl Files<'_> {
         let texts = self.strings(RULES)?;
         let rule = |number: usize| -> Result<Rule> {
             let row: Option<RuleRow> = serde_json::from_str(&texts.get(number)?).ok();
-            row.and_then(|row| row.rule()).ok_or_else(|| broken(self.folder, "a URL rule cannot be parsed"))
+            row.and_then(|row| row.rule()).ok_or_else(|| broken_index(self.folder, "a URL rule cannot be parsed"))
         };
         Ok(Rules::new((0..texts.count()).map(rule).collect::<Result<_>>()?))
     }
@@ -122,26 +122,26 @@ impl Files<'_> {
     /// Opens the full-text index, which must have `count` texts.
     #[cfg(feature = "search")]
     fn words(&self, count: u64) -> Result<WordIndex> {
-        let of_texts = self.about.columns.keys().filter_map(|name| Some((name, name.strip_prefix(search::FILES)?)));
-        let file = |(name, of_texts): (&String, &str)| -> Result<(String, Box<dyn TextIndexFile>)> {
-            Ok((of_texts.into(), Box::new(self.column::<u8>(name)?)))
+        let text_files = self.about.columns.keys().filter_map(|name| Some((name, name.strip_prefix(search::FILES)?)));
+        let file = |(name, folder_name): (&String, &str)| -> Result<(String, Box<dyn TextIndexFile>)> {
+            Ok((folder_name.into(), Box::new(self.column::<u8>(name)?)))
         };
         let words = WordIndex {
-            texts: TextIndex::open(self.folder.name(), of_texts.map(file).collect::<Result<_>>()?)?,
+            texts: TextIndex::open(self.folder.name(), text_files.map(file).collect::<Result<_>>()?)?,
             starts: self.column(search::STARTS)?,
             pages: self.column(search::PAGES)?,
         };
         match words.texts.len() == count && words.starts.rows() as u64 == count + 1 {
             true => Ok(words),
-            false => Err(broken(self.folder, "the files of its texts are from different indexes")),
+            false => Err(broken_index(self.folder, "the files of its texts are from different indexes")),
         }
     }
 }
 
 /// Opens the tables of simhashes, which must be those that the manifest names.
-fn near(folder: &Location, manifest: &Manifest) -> Result<OnlineIndex<FileBytes>> {
+fn open_near(folder: &Location, manifest: &Manifest) -> Result<OnlineIndex<FileBytes>> {
     let list = manifest.files.iter().find(|file| file.path == online::NAME);
-    let list = list.ok_or_else(|| broken(folder, "the manifest lacks the list of tables"))?;
+    let list = list.ok_or_else(|| broken_index(folder, "the manifest lacks the list of tables"))?;
     // The list has the checksums of the tables' headers, and these have the checksums of the other
     // parts.
     manifest.read_file(folder, list)?;

@@ -7,20 +7,20 @@ use crate::report::html::Html;
 /// Draws a bar of the parts of a whole, labelled with their fractions where the part is wide
 /// enough. The bar has the width of the page in per cent, so that labels keep their size.
 pub fn stack(html: &mut Html, parts: &[(&'static str, u64)]) {
-    let whole: u64 = parts.iter().map(|part| part.1).sum();
+    let total: u64 = parts.iter().map(|part| part.1).sum();
     html.markup("<svg width=\"100%\" height=34 aria-hidden=true>");
-    let mut from = 0.0;
+    let mut start = 0.0;
     for &(class, count) in parts.iter().filter(|part| part.1 > 0) {
-        let width = 100.0 * part(count, whole);
+        let width = 100.0 * part(count, total);
         html.markup("<rect height=34 stroke=\"var(--card)\" stroke-width=2").attribute("class", class);
-        html.attribute("x", format_args!("{}%", at(from)))
+        html.attribute("x", format_args!("{}%", at(start)))
             .attribute("width", format_args!("{}%", at(width)))
             .markup("/>");
         if width >= 12.0 {
-            html.markup("<text class=on y=22 dx=9").attribute("x", format_args!("{}%", at(from))).markup(">");
-            html.text(share(count, whole)).markup("</text>");
+            html.markup("<text class=on y=22 dx=9").attribute("x", format_args!("{}%", at(start))).markup(">");
+            html.text(share(count, total)).markup("</text>");
         }
-        from += width;
+        start += width;
     }
     html.markup("</svg>");
 }
@@ -28,12 +28,12 @@ pub fn stack(html: &mut Html, parts: &[(&'static str, u64)]) {
 /// Draws a bar of a table. Widths are relative to the longest bar of the table.
 pub fn bar(html: &mut Html, parts: &[(&'static str, u64)], longest: u64) {
     html.markup("<svg class=bar aria-hidden=true>");
-    let mut from = 0.0;
+    let mut start = 0.0;
     for &(class, count) in parts.iter().filter(|part| part.1 > 0) {
         let width = 100.0 * part(count, longest);
-        html.markup("<rect height=12").attribute("class", class).attribute("x", format_args!("{}%", at(from)));
+        html.markup("<rect height=12").attribute("class", class).attribute("x", format_args!("{}%", at(start)));
         html.attribute("width", format_args!("{}%", at(width.max(0.5)))).markup("/>");
-        from += width;
+        start += width;
     }
     html.markup("</svg>");
 }
@@ -41,12 +41,12 @@ pub fn bar(html: &mut Html, parts: &[(&'static str, u64)], longest: u64) {
 /// Draws the pages of each copy of a mirror as adjacent bars. The kept copy has the colour of kept
 /// pages.
 pub fn strip(html: &mut Html, copies: &[(bool, u64)]) {
-    let largest = copies.iter().map(|copy| copy.1).max().unwrap_or(0);
+    let max_pages = copies.iter().map(|copy| copy.1).max().unwrap_or(0);
     let width = 9.0 * copies.len() as f64;
     html.markup("<svg class=strip aria-hidden=true").attribute("width", at(width));
     html.attribute("viewBox", format_args!("0 0 {} 26", at(width))).markup(">");
     for (number, &(keep, pages)) in copies.iter().enumerate() {
-        let height = (26.0 * part(pages, largest)).max(2.0);
+        let height = (26.0 * part(pages, max_pages)).max(2.0);
         rectangle(
             html,
             [9.0 * number as f64, 26.0 - height, 7.0, height],

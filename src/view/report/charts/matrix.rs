@@ -35,12 +35,12 @@ pub fn matrix(hosts: &[String], pairs: &[HostPair]) -> Html {
         html.markup("<text")
             .attribute("transform", format_args!("translate({} {}) rotate(-55)", at(x + 15.0), at(top - 7.0)));
         html.markup(">").text(&names[row]).markup("</text>");
-        for (column, other) in hosts.iter().enumerate() {
+        for (column, other_host) in hosts.iter().enumerate() {
             let x = left + CELL * column as f64;
             if row == column {
                 rectangle(&mut html, [x + 1.0, y + 1.0, CELL - 2.0, CELL - 2.0], "f-line");
             }
-            let Some((percent, pair)) = cells.get(&(host.as_str(), other.as_str())) else { continue };
+            let Some((percent, pair)) = cells.get(&(host.as_str(), other_host.as_str())) else { continue };
             // The classes are narrower at the top, where mirrors are distinguished from parts.
             let class = match percent {
                 0..20 => "h1",

@@ -15,9 +15,9 @@ use super::html::Html;
 pub fn at(coordinate: f64) -> String {
     let tenths = (coordinate * 10.0).round() as i64;
     match (tenths / 10, (tenths % 10).abs()) {
-        (whole, 0) => whole.to_string(),
+        (units, 0) => units.to_string(),
         (0, tenth) if tenths < 0 => format!("-0.{tenth}"),
-        (whole, tenth) => format!("{whole}.{tenth}"),
+        (units, tenth) => format!("{units}.{tenth}"),
     }
 }
 
@@ -74,23 +74,23 @@ pub fn label(html: &mut Html, [x, y]: [f64; 2], class: &'static str, text: &str)
     html.text(text).markup("</text>");
 }
 
-/// Shortens a label to at most `most` characters.
-pub fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+/// Shortens a label to at most `limit` characters.
+pub fn shortened(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
         None => text.into(),
-        Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
+        Some(_) => text.chars().take(limit - 1).chain(['…']).collect(),
     }
 }
 
 /// Returns axis marks (powers of ten, and twice and five times these) that enclose the values from
 /// `smallest` to `largest`.
 pub fn log_marks(smallest: u64, largest: u64) -> Vec<u64> {
-    let all = (0..19).flat_map(|power| [1, 2, 5].map(|times| times * 10u64.pow(power)));
-    let mut marks: Vec<u64> = all.collect();
-    let from = marks.iter().rposition(|mark| *mark <= smallest.max(1)).unwrap_or(0);
-    let to = marks.iter().position(|mark| *mark >= largest.max(1) && *mark > marks[from]).unwrap_or(marks.len() - 1);
-    marks.truncate(to + 1);
-    marks.split_off(from)
+    let steps = (0..19).flat_map(|power| [1, 2, 5].map(|times| times * 10u64.pow(power)));
+    let mut marks: Vec<u64> = steps.collect();
+    let first = marks.iter().rposition(|mark| *mark <= smallest.max(1)).unwrap_or(0);
+    let last = marks.iter().position(|mark| *mark >= largest.max(1) && *mark > marks[first]).unwrap_or(marks.len() - 1);
+    marks.truncate(last + 1);
+    marks.split_off(first)
 }
 
 #[cfg(test)]

@@ -33,35 +33,35 @@ pub fn scatter(spots: &[Spot<'_>]) -> Html {
         let values = || spots.iter().map(value);
         log_marks(values().min().unwrap_or(1), values().max().unwrap_or(1))
     };
-    let (across, up) = (ends(|spot| spot.copies), ends(|spot| spot.pages));
+    let (x_ends, y_ends) = (ends(|spot| spot.copies), ends(|spot| spot.pages));
     let place = |marks: &[u64], value: u64| {
         let log = |value: u64| (value.max(1) as f64).ln();
         (log(value) - log(marks[0])) / (log(marks[marks.len() - 1]) - log(marks[0]))
     };
     // Leaves space around the outermost circles.
-    let x = |value: u64| left + 22.0 + (right - left - 44.0) * place(&across, value);
-    let y = |value: u64| floor - 14.0 - (floor - top - 34.0) * place(&up, value);
+    let x = |value: u64| left + 22.0 + (right - left - 44.0) * place(&x_ends, value);
+    let y = |value: u64| floor - 14.0 - (floor - top - 34.0) * place(&y_ends, value);
 
     let mut html = Html::new();
     // The group has a label, so that its links have a context for screen readers.
     html.markup("<svg class=chart role=group aria-label=\"circles of mirrors\" viewBox=\"0 0 460 280\">");
-    if up[0] < NOISE {
-        let noise = if up[up.len() - 1] > NOISE { y(NOISE) } else { top };
-        super::rectangle(&mut html, [left, noise, right - left, floor - noise], "f-none");
+    if y_ends[0] < NOISE {
+        let noise_top = if y_ends[y_ends.len() - 1] > NOISE { y(NOISE) } else { top };
+        super::rectangle(&mut html, [left, noise_top, right - left, floor - noise_top], "f-none");
         label(&mut html, [right - 6.0, floor - 6.0], "sub end", "fewer than 10 pages: mostly chance");
     }
-    for &mark in &up {
+    for &mark in &y_ends {
         line(&mut html, [left, y(mark), right, y(mark)], "grid");
         label(&mut html, [left - 6.0, y(mark) + 4.0], "sub end", &count(mark));
     }
-    for &mark in &across {
+    for &mark in &x_ends {
         line(&mut html, [x(mark), top, x(mark), floor], "grid");
         label(&mut html, [x(mark), floor + 15.0], "sub mid", &count(mark));
     }
     label(&mut html, [(left + right) / 2.0, floor + 34.0], "sub mid", "copies (cardinality, logarithmic)");
     html.markup("<text class=\"sub mid\" transform=\"translate(10 122) rotate(-90)\">pages of the largest copy (logarithmic)</text>");
 
-    let most = spots.iter().map(|spot| spot.surplus).max().unwrap_or(1);
+    let max_surplus = spots.iter().map(|spot| spot.surplus).max().unwrap_or(1);
     let mut names: Vec<(f64, usize)> =
         spots.iter().take(MAX_NAMED).enumerate().map(|(n, spot)| (y(spot.pages), n)).collect();
     names.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
@@ -77,7 +77,7 @@ pub fn scatter(spots: &[Spot<'_>]) -> Html {
         highest = name.0 - 14.0;
     }
     for spot in spots.iter().take(400) {
-        let radius = 3.0 + 15.0 * part(spot.surplus, most).sqrt();
+        let radius = 3.0 + 15.0 * part(spot.surplus, max_surplus).sqrt();
         html.markup("<a href=\"#mirror-").text(spot.id).markup("\"");
         html.attribute(
             "aria-label",

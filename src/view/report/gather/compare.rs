@@ -40,20 +40,23 @@ pub struct ChosenPair {
     pub pages: [DocId; 2],
 }
 
-/// Selects at most `most` pairs. Two of three are the weakest links of different sets; the others
+/// Selects at most `limit` pairs. Two of three are the weakest links of different sets; the others
 /// are a page of the largest mirrors in two copies.
-pub fn choose(mirrors: &MirrorReport, of: &MirrorDetails, sets: &SetReport, most: usize) -> Vec<ChosenPair> {
+pub fn choose(mirrors: &MirrorReport, details: &MirrorDetails, sets: &SetReport, limit: usize) -> Vec<ChosenPair> {
     let ends = |(number, set): (usize, &SimilarSet)| {
         let link = set.links.first()?;
         let why = format!("weakest link {}", number + 1);
         Some(ChosenPair { why, pages: [set.members[link.a].id, set.members[link.b].id] })
     };
-    let weak = sets.shown[..sets.weakest as usize].iter().enumerate().filter_map(ends);
-    let mut pairs: Vec<ChosenPair> = weak.take(most - most / 3).collect();
+    let weak_links = sets.shown[..sets.weakest as usize].iter().enumerate().filter_map(ends);
+    let mut pairs: Vec<ChosenPair> = weak_links.take(limit - limit / 3).collect();
     let roots = (0..mirrors.shown.len()).filter_map(|number| {
-        Some(ChosenPair { why: "a page of a mirror".into(), pages: [*of.roots.get(number)?, of.counterpart(number)?] })
+        Some(ChosenPair {
+            why: "a page of a mirror".into(),
+            pages: [*details.roots.get(number)?, details.counterpart(number)?],
+        })
     });
-    pairs.extend(roots.take(most - pairs.len()));
+    pairs.extend(roots.take(limit - pairs.len()));
     pairs
 }
 
@@ -68,35 +71,35 @@ pub fn choose(mirrors: &MirrorReport, of: &MirrorDetails, sets: &SetReport, most
 /// pages in the input. Holds both texts of each pair in memory.
 pub fn gather(run: &FinishedRun, pairs: &[ChosenPair], forest: &Forest, pages: &PageRows) -> Result<Compare> {
     let texts = Texts::read(run, pairs)?;
-    let shown = pairs.iter().filter_map(|pair| compared(pair, forest, pages, &texts));
-    Ok(Compare { shown: shown.collect() })
+    let comparisons = pairs.iter().filter_map(|pair| compare_pair(pair, forest, pages, &texts));
+    Ok(Compare { shown: comparisons.collect() })
 }
 
 /// Texts by page, and the frequency of their chunks.
 struct Texts {
     texts: HashMap<DocId, String>,
     /// Reason why there are no texts.
-    unread: String,
+    missing_reason: String,
     recipe: Option<ChunkRecipe>,
     /// Number of pages with each chunk.
-    pages_with: HashMap<FPrint, u64>,
+    page_counts: HashMap<FPrint, u64>,
 }
 
 impl Texts {
     fn read(run: &FinishedRun, pairs: &[ChosenPair]) -> Result<Texts> {
         let mut texts =
-            Texts { texts: HashMap::new(), unread: String::new(), recipe: None, pages_with: HashMap::new() };
+            Texts { texts: HashMap::new(), missing_reason: String::new(), recipe: None, page_counts: HashMap::new() };
         let job = match run.job() {
             Ok(job) => job,
             Err(error) => {
-                texts.unread = error.to_string();
+                texts.missing_reason = error.to_string();
                 return Ok(texts);
             }
         };
-        let mut wanted: Vec<DocId> = pairs.iter().flat_map(|pair| pair.pages).collect();
-        wanted.sort_unstable();
-        wanted.dedup();
-        let pages = PageTable::some(run, &wanted)?;
+        let mut ids: Vec<DocId> = pairs.iter().flat_map(|pair| pair.pages).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let pages = PageTable::some(run, &ids)?;
         let (doc_ids, places) = (pages.doc_ids()?.to_vec(), (0..pages.doc_ids()?.len()).collect::<Vec<_>>());
         let read = pages.read(&places, &job.input, &mut |row, _, text| {
             let end = (0..=TEXT.min(text.len())).rfind(|&at| text.is_char_boundary(at)).unwrap_or(0);
@@ -104,27 +107,27 @@ impl Texts {
             Ok(())
         });
         if let Err(error) = read {
-            texts.unread = error.to_string();
+            texts.missing_reason = error.to_string();
         }
         let recipe = ChunkRecipe::new(&job.chunks);
-        let mut asked: Vec<FPrint> = Vec::new();
+        let mut fprints: Vec<FPrint> = Vec::new();
         for text in texts.texts.values() {
-            asked.extend(recipe.chunks(text).into_iter().map(|chunk| chunk.0));
+            fprints.extend(recipe.chunks(text).into_iter().map(|chunk| chunk.0));
         }
-        asked.sort_unstable();
-        asked.dedup();
+        fprints.sort_unstable();
+        fprints.dedup();
         texts.recipe = Some(recipe);
-        texts.pages_with = pages_with(run, &asked)?;
+        texts.page_counts = count_pages(run, &fprints)?;
         Ok(texts)
     }
 }
 
 /// Counts the pages with each of these chunks, from the table `fprint_docid`. Empty if the result
 /// lacks the table.
-fn pages_with(run: &FinishedRun, wanted: &[FPrint]) -> Result<HashMap<FPrint, u64>> {
+fn count_pages(run: &FinishedRun, fprints: &[FPrint]) -> Result<HashMap<FPrint, u64>> {
     let mut pages = HashMap::new();
     scan(run, "fprint_docid", &["fprint"], &mut |batch| {
-        for fprint in batch.u64("fprint")?.iter().filter(|fprint| wanted.binary_search(fprint).is_ok()) {
+        for fprint in batch.u64("fprint")?.iter().filter(|fprint| fprints.binary_search(fprint).is_ok()) {
             *pages.entry(*fprint).or_default() += 1;
         }
         Ok(())
@@ -132,13 +135,13 @@ fn pages_with(run: &FinishedRun, wanted: &[FPrint]) -> Result<HashMap<FPrint, u6
     Ok(pages)
 }
 
-fn compared(pair: &ChosenPair, forest: &Forest, rows: &PageRows, texts: &Texts) -> Option<PageComparison> {
+fn compare_pair(pair: &ChosenPair, forest: &Forest, rows: &PageRows, texts: &Texts) -> Option<PageComparison> {
     let [a, b] = pair.pages;
     let (row_a, row_b) = (rows.get(a)?, rows.get(b)?);
     let member =
         |page: DocId, of: &SetMember| SetMember { role: forest.role(page).unwrap_or("alone").into(), ..of.clone() };
     let set = forest.set_of(a).filter(|set| forest.set_of(b) == Some(*set));
-    let mut compared = PageComparison {
+    let mut comparison = PageComparison {
         why: pair.why.clone(),
         pages: [member(a, &row_a.member), member(b, &row_b.member)],
         together: set.is_some(),
@@ -147,14 +150,14 @@ fn compared(pair: &ChosenPair, forest: &Forest, rows: &PageRows, texts: &Texts) 
         chain: set.map(|set| chain(pair, &forest.tree(set), rows)).unwrap_or_default(),
         shared: None,
         diff: Vec::new(),
-        unread: texts.unread.clone(),
+        unread: texts.missing_reason.clone(),
     };
-    if let (Some(left), Some(right), Some(recipe)) = (texts.texts.get(&a), texts.texts.get(&b), &texts.recipe) {
-        compared.unread.clear();
-        compared.shared = Some(shared(recipe, left, right, &texts.pages_with));
-        compared.diff = side_by_side(left, right);
+    if let (Some(left_text), Some(right), Some(recipe)) = (texts.texts.get(&a), texts.texts.get(&b), &texts.recipe) {
+        comparison.unread.clear();
+        comparison.shared = Some(shared_texts(recipe, left_text, right, &texts.page_counts));
+        comparison.diff = side_by_side(left_text, right);
     }
-    Some(compared)
+    Some(comparison)
 }
 
 /// Returns the path from one page to the other along the tree of their set.
@@ -164,33 +167,37 @@ fn chain(pair: &ChosenPair, tree: &[(DocId, DocId, MeasuredValue)], rows: &PageR
     if path.len() > STEPS {
         return Vec::new();
     }
-    let mut at = pair.pages[0];
+    let mut page = pair.pages[0];
     let step = |edge: usize| {
-        let (a, b, by) = tree[edge];
-        at = if at == a { b } else { a };
-        let named = rows.get(at).map(|row| row.member.clone());
+        let (a, b, measured) = tree[edge];
+        page = if page == a { b } else { a };
+        let names = rows.get(page).map(|row| row.member.clone());
         ReportedStep {
-            id: at,
-            url: named.as_ref().map_or_else(String::new, |member| member.url.clone()),
-            host: named.map_or_else(String::new, |member| member.host),
-            by,
+            id: page,
+            url: names.as_ref().map_or_else(String::new, |member| member.url.clone()),
+            host: names.map_or_else(String::new, |member| member.host),
+            by: measured,
         }
     };
     path.into_iter().map(step).collect()
 }
 
-fn shared(recipe: &ChunkRecipe, left: &str, right: &str, pages_with: &HashMap<FPrint, u64>) -> SharedTexts {
+fn shared_texts(recipe: &ChunkRecipe, left_text: &str, right: &str, page_counts: &HashMap<FPrint, u64>) -> SharedTexts {
     let distinct = |text: &str| {
-        let mut seen = HashSet::new();
+        let mut distinct_hashes = HashSet::new();
         let mut chunks = recipe.chunks(text);
-        chunks.retain(|chunk| seen.insert(chunk.0));
-        (chunks, seen)
+        chunks.retain(|chunk| distinct_hashes.insert(chunk.0));
+        (chunks, distinct_hashes)
     };
-    let ((chunks, of_left), (_, of_right)) = (distinct(left), distinct(right));
-    let both: Vec<&(FPrint, String)> = chunks.iter().filter(|chunk| of_right.contains(&chunk.0)).collect();
-    let some = both.iter().take(CHUNKS).map(|(fprint, text)| SharedText {
+    let ((chunks, left_hashes), (_, right_hashes)) = (distinct(left_text), distinct(right));
+    let common_chunks: Vec<&(FPrint, String)> = chunks.iter().filter(|chunk| right_hashes.contains(&chunk.0)).collect();
+    let examples = common_chunks.iter().take(CHUNKS).map(|(fprint, text)| SharedText {
         text: text.chars().take(CHUNK).collect(),
-        pages: pages_with.get(fprint).copied(),
+        pages: page_counts.get(fprint).copied(),
     });
-    SharedTexts { both: both.len() as u64, of: [of_left.len() as u64, of_right.len() as u64], some: some.collect() }
+    SharedTexts {
+        both: common_chunks.len() as u64,
+        of: [left_hashes.len() as u64, right_hashes.len() as u64],
+        some: examples.collect(),
+    }
 }

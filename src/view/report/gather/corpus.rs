@@ -55,24 +55,33 @@ pub struct CorpusParts {
 /// One pass over `removed`. Reads the files of the records that are shown side by side, up to these
 /// records.
 pub fn gather(run: &FinishedRun, summary: &Value, pairs: usize) -> Result<CorpusParts> {
-    let mut shown: Vec<(ReportedCluster, Members)> = Vec::new();
+    let mut clusters: Vec<(ReportedCluster, Members)> = Vec::new();
     for of in summary["largest_clusters"].as_array().into_iter().flatten() {
         // Earlier builds did not store the location.
         let (Some(id), Some(file), Some(row)) = (of["id"].as_str(), of["file"].as_str(), of["row"].as_u64()) else {
             continue;
         };
-        let kept = ReportedRecord { id: id.into(), file: file.into(), row };
-        let (removed_by, members, diff, unread) = (BTreeMap::new(), Vec::new(), Vec::new(), String::new());
-        let cluster = ReportedCluster { kept, removed: count(&of["removed"]), removed_by, members, diff, unread };
-        shown.push((cluster, SmallestKeys::new(MEMBERS)));
+        let kept_record = ReportedRecord { id: id.into(), file: file.into(), row };
+        let (removed_counts, members, diff, reason) = (BTreeMap::new(), Vec::new(), Vec::new(), String::new());
+        let cluster = ReportedCluster {
+            kept: kept_record,
+            removed: count(&of["removed"]),
+            removed_by: removed_counts,
+            members,
+            diff,
+            unread: reason,
+        };
+        clusters.push((cluster, SmallestKeys::new(MEMBERS)));
     }
-    let by_resemblance = read_removed(run, &mut shown)?;
-    let mut shown: Vec<ReportedCluster> =
-        shown.into_iter().map(|(cluster, members)| ReportedCluster { members: members.finish(), ..cluster }).collect();
-    compare(run, &mut shown, pairs);
-    let mut parts = vec![of_corpus(summary, by_resemblance)];
-    parts.extend(of_fields(summary));
-    Ok(CorpusParts { parts, clusters: ReportedClusters { shown, all: count(&summary["clusters"]) } })
+    let resemblances = read_removed(run, &mut clusters)?;
+    let mut clusters: Vec<ReportedCluster> = clusters
+        .into_iter()
+        .map(|(cluster, members)| ReportedCluster { members: members.finish(), ..cluster })
+        .collect();
+    compare(run, &mut clusters, pairs);
+    let mut parts = vec![corpus_view(summary, resemblances)];
+    parts.extend(fields_view(summary));
+    Ok(CorpusParts { parts, clusters: ReportedClusters { shown: clusters, all: count(&summary["clusters"]) } })
 }
 
 /// Adds the members of each cluster. Returns the number of near-duplicates by resemblance, in
@@ -80,31 +89,33 @@ pub fn gather(run: &FinishedRun, summary: &Value, pairs: usize) -> Result<Corpus
 fn read_removed(run: &FinishedRun, clusters: &mut [(ReportedCluster, Members)]) -> Result<BTreeMap<u64, u64>> {
     let places: BTreeMap<(String, u64), usize> =
         clusters.iter().enumerate().map(|(at, (of, _))| ((of.kept.file.clone(), of.kept.row), at)).collect();
-    let mut by_resemblance = BTreeMap::new();
+    let mut resemblances = BTreeMap::new();
     let columns = ["id", "file", "row", "kept_file", "kept_row", "why", "similarity"];
     scan(run, "removed", &columns, &mut |batch| {
         let (ids, files, rows) = (batch.text("id")?, batch.text("file")?, batch.u64("row")?);
-        let (kept_files, kept_rows) = (batch.text("kept_file")?, batch.u64("kept_row")?);
+        let (kept_file_column, kept_row_column) = (batch.text("kept_file")?, batch.u64("kept_row")?);
         let (why, similarity) = (batch.text("why")?, batch.f64("similarity")?);
-        for at in 0..rows.len() {
-            if &why[at] != "exact" {
-                let hundredths = (similarity[at] * 100.0) as u64;
-                *by_resemblance.entry(hundredths - hundredths % CLASS).or_default() += 1;
+        for row in 0..rows.len() {
+            if &why[row] != "exact" {
+                let hundredths = (similarity[row] * 100.0) as u64;
+                *resemblances.entry(hundredths - hundredths % CLASS).or_default() += 1;
             }
-            let Some(&number) = places.get(&(kept_files[at].to_string(), kept_rows[at])) else { continue };
+            let Some(&number) = places.get(&(kept_file_column[row].to_string(), kept_row_column[row])) else {
+                continue;
+            };
             let (cluster, members) = &mut clusters[number];
-            *cluster.removed_by.entry(why[at].into()).or_default() += 1;
+            *cluster.removed_by.entry(why[row].into()).or_default() += 1;
             // Members that are least similar come first, because a false duplicate is most likely
             // there.
-            let key = ((similarity[at] * 1e9) as u64, files[at].to_string(), rows[at]);
+            let key = ((similarity[row] * 1e9) as u64, files[row].to_string(), rows[row]);
             if members.takes(&key) {
-                let record = ReportedRecord { id: ids[at].into(), file: files[at].into(), row: rows[at] };
-                members.offer(key, Duplicate { record, why: why[at].into(), similarity: similarity[at] });
+                let record = ReportedRecord { id: ids[row].into(), file: files[row].into(), row: rows[row] };
+                members.offer(key, Duplicate { record, why: why[row].into(), similarity: similarity[row] });
             }
         }
         Ok(())
     })?;
-    Ok(by_resemblance)
+    Ok(resemblances)
 }
 
 /// Compares the least similar text of a cluster with the kept text, for the first `pairs` clusters
@@ -112,9 +123,9 @@ fn read_removed(run: &FinishedRun, clusters: &mut [(ReportedCluster, Members)]) 
 fn compare(run: &FinishedRun, clusters: &mut [ReportedCluster], pairs: usize) {
     let is_unlike =
         |cluster: &&mut ReportedCluster| cluster.members.first().is_some_and(|member| member.why != "exact");
-    let mut chosen: Vec<&mut ReportedCluster> = clusters.iter_mut().filter(is_unlike).take(pairs).collect();
+    let mut selected: Vec<&mut ReportedCluster> = clusters.iter_mut().filter(is_unlike).take(pairs).collect();
     let mut rows: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-    for cluster in &chosen {
+    for cluster in &selected {
         for record in [&cluster.kept, &cluster.members[0].record] {
             rows.entry(record.file.clone()).or_default().push(record.row);
         }
@@ -131,9 +142,9 @@ fn compare(run: &FinishedRun, clusters: &mut [ReportedCluster], pairs: usize) {
         return;
     }
     match read() {
-        Err(error) => chosen.iter_mut().for_each(|cluster| cluster.unread = error.to_string()),
+        Err(error) => selected.iter_mut().for_each(|cluster| cluster.unread = error.to_string()),
         Ok(texts) => {
-            for cluster in chosen {
+            for cluster in selected {
                 let text = |of: &ReportedRecord| broken(&texts[&(of.file.clone(), of.row)]);
                 cluster.diff = side_by_side(&text(&cluster.kept), &text(&cluster.members[0].record));
             }
@@ -142,21 +153,22 @@ fn compare(run: &FinishedRun, clusters: &mut [ReportedCluster], pairs: usize) {
 }
 
 /// Builds the view of the whole corpus.
-fn of_corpus(summary: &Value, by_resemblance: BTreeMap<u64, u64>) -> ViewPart {
+fn corpus_view(summary: &Value, resemblances: BTreeMap<u64, u64>) -> ViewPart {
     let (records, text) = (&summary["records"], &summary["text_bytes"]);
-    let [read, kept, removed, rejected] = ["read", "kept", "removed", "rejected"].map(|name| count(&records[name]));
+    let [read, n_kept, n_removed, n_rejected] =
+        ["read", "kept", "removed", "rejected"].map(|name| count(&records[name]));
     let [kept_bytes, removed_bytes] = ["kept", "removed"].map(|name| count(&text[name]));
     let files = summary["files"].as_array().map_or(0, Vec::len) as u64;
     // With --annotate, duplicates remain in the corpus and are only marked.
-    let (gone, are) = match summary["settings"]["annotate"].is_null() {
+    let (action, are) = match summary["settings"]["annotate"].is_null() {
         true => ("removed", "were removed"),
         false => ("marked as duplicates", "were marked as duplicates, and stay"),
     };
-    let mut fates = vec![LabeledCount { what: "kept".into(), count: kept }];
+    let mut fates = vec![LabeledCount { what: "kept".into(), count: n_kept }];
     fates.extend(bars("", "", &records["removed_by"], &REASONS).bars);
     // Outcomes are in the order of the equation: kept, removed by reason, rejected.
-    fates.push(LabeledCount { what: "rejected".into(), count: rejected });
-    let resemblance = by_resemblance.into_iter().map(|(hundredths, count)| LabeledCount {
+    fates.push(LabeledCount { what: "rejected".into(), count: n_rejected });
+    let resemblance = resemblances.into_iter().map(|(hundredths, count)| LabeledCount {
         what: match hundredths {
             // A resemblance of 1 is a class of its own, because no value is above it.
             100 => "1".into(),
@@ -164,14 +176,14 @@ fn of_corpus(summary: &Value, by_resemblance: BTreeMap<u64, u64>) -> ViewPart {
         },
         count,
     });
-    let sizes = summary["cluster_sizes"].as_array().into_iter().flatten().map(|of| {
-        let (from, to) = (count(&of["from"]), of["to"].as_u64());
-        let what = match to {
-            Some(to) if to == from => figures::counted(from, "record", "records"),
-            Some(to) => format!("{from} to {to} records"),
-            None => format!("{} records or more", figures::count(from)),
+    let sizes = summary["cluster_sizes"].as_array().into_iter().flatten().map(|size_class| {
+        let (first, last) = (count(&size_class["from"]), size_class["to"].as_u64());
+        let label = match last {
+            Some(last) if last == first => figures::counted(first, "record", "records"),
+            Some(last) => format!("{first} to {last} records"),
+            None => format!("{} records or more", figures::count(first)),
         };
-        LabeledCount { what, count: count(&of["clusters"]) }
+        LabeledCount { what: label, count: count(&size_class["clusters"]) }
     });
     let charts = [
         Bars { heading: "Records".into(), ask: "Outcome of each record of the inputs.".into(), bars: fates },
@@ -195,44 +207,50 @@ fn of_corpus(summary: &Value, by_resemblance: BTreeMap<u64, u64>) -> ViewPart {
     ViewPart {
         id: "corpus",
         name: "Corpus",
-        headline: match removed {
+        headline: match n_removed {
             0 => "No record is a duplicate of another".into(),
-            _ => format!("{} of the records are duplicates", figures::share(removed, read)),
+            _ => format!("{} of the records are duplicates", figures::share(n_removed, read)),
         },
         lead: format!(
             "{} of {}: {} stay in the corpus, {} {are}.",
             figures::counted(read, "record", "records"),
             figures::counted(files, "file", "files"),
-            figures::count(kept + if summary["settings"]["annotate"].is_null() { 0 } else { removed }),
-            figures::count(removed)
+            figures::count(n_kept + if summary["settings"]["annotate"].is_null() { 0 } else { n_removed }),
+            figures::count(n_removed)
         ),
         tiles: vec![
             tile(figures::count(read), "records read"),
-            tile(figures::count(kept), "records kept"),
-            tile(figures::count(removed), format!("records {gone}")),
-            tile(figures::count(rejected), "records rejected"),
+            tile(figures::count(n_kept), "records kept"),
+            tile(figures::count(n_removed), format!("records {action}")),
+            tile(figures::count(n_rejected), "records rejected"),
             tile(figures::bytes(kept_bytes), "of text kept"),
-            tile(figures::bytes(removed_bytes), format!("of text {gone}")),
+            tile(figures::bytes(removed_bytes), format!("of text {action}")),
             tile(figures::count(count(&summary["clusters"])), "clusters: kept records with duplicates"),
             tile(figures::count(count(&summary["empty_texts"])), "empty texts, all kept"),
         ],
         charts: charts.into_iter().filter(|chart| !chart.bars.is_empty()).collect(),
-        tables: vec![of_files(summary)].into_iter().filter(|table| !table.rows.is_empty()).collect(),
+        tables: vec![files_table(summary)].into_iter().filter(|table| !table.rows.is_empty()).collect(),
     }
 }
 
 /// Lists the files with the most duplicates.
-fn of_files(summary: &Value) -> TablePreview {
+fn files_table(summary: &Value) -> TablePreview {
     let mut top = SmallestKeys::new(ROWS);
     let files = summary["files"].as_array().map_or(&[][..], |files| files);
     for (number, file) in files.iter().enumerate() {
-        let [kept, removed, rejected] = ["kept", "removed", "rejected"].map(|name| count(&file[name]));
+        let [n_kept, n_removed, n_rejected] = ["kept", "removed", "rejected"].map(|name| count(&file[name]));
         let [name, format] =
             ["file", "format"].map(|name| TableCell::Text(file[name].as_str().unwrap_or_default().into()));
-        let share = TableCell::Number(figures::share(removed, kept + removed + rejected));
-        let cells =
-            vec![name, format, TableCell::Count(kept), TableCell::Count(removed), TableCell::Count(rejected), share];
-        top.offer((Reverse(removed), number), cells);
+        let share = TableCell::Number(figures::share(n_removed, n_kept + n_removed + n_rejected));
+        let cells = vec![
+            name,
+            format,
+            TableCell::Count(n_kept),
+            TableCell::Count(n_removed),
+            TableCell::Count(n_rejected),
+            share,
+        ];
+        top.offer((Reverse(n_removed), number), cells);
     }
     TablePreview {
         heading: "Files with the most duplicates".into(),
@@ -244,20 +262,21 @@ fn of_files(summary: &Value) -> TablePreview {
 }
 
 /// Builds the view of counts by the requested fields.
-fn of_fields(summary: &Value) -> Option<ViewPart> {
+fn fields_view(summary: &Value) -> Option<ViewPart> {
     let fields = summary["counts_by"].as_object().filter(|fields| !fields.is_empty())?;
     let table = |(field, values): (&String, &Value)| {
         let values = values.as_array().map_or(&[][..], |values| values);
-        let row = |of: &Value| {
-            let [kept, removed, kept_bytes] = ["kept", "removed", "kept_bytes"].map(|name| count(&of[name]));
-            let by = counts(&of["removed_by"]);
+        let row = |settings_json: &Value| {
+            let [n_kept, n_removed, kept_bytes] =
+                ["kept", "removed", "kept_bytes"].map(|name| count(&settings_json[name]));
+            let removal_reasons = counts(&settings_json["removed_by"]);
             // Records without the field have no value.
-            let value = of["value"].as_str().map_or_else(|| "none".to_string(), String::from);
+            let value = settings_json["value"].as_str().map_or_else(|| "none".to_string(), String::from);
             // Every reason has a column, so that all rows have the same cells.
-            let reasons = REASONS.map(|(why, _)| TableCell::Count(by.get(why).copied().unwrap_or(0)));
-            let share = TableCell::Number(figures::share(removed, kept + removed));
+            let reasons = REASONS.map(|(why, _)| TableCell::Count(removal_reasons.get(why).copied().unwrap_or(0)));
+            let share = TableCell::Number(figures::share(n_removed, n_kept + n_removed));
             let bytes = TableCell::Number(figures::bytes(kept_bytes));
-            [&[TableCell::Text(value), TableCell::Count(kept), bytes][..], &reasons, &[share]].concat()
+            [&[TableCell::Text(value), TableCell::Count(n_kept), bytes][..], &reasons, &[share]].concat()
         };
         TablePreview {
             heading: field.clone(),

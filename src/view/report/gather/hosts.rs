@@ -56,21 +56,21 @@ pub fn gather(run: &FinishedRun) -> Result<HostReport> {
         Ok(())
     })?;
     let pairs = top.finish();
-    let mut shared: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut shared_pages: BTreeMap<&str, u64> = BTreeMap::new();
     for (host, pair) in pairs.iter().flat_map(|pair| [(&pair.a, pair), (&pair.b, pair)]) {
-        *shared.entry(host).or_default() += pair.shared;
+        *shared_pages.entry(host).or_default() += pair.shared;
     }
-    let mut chosen: Vec<(u64, &str)> = shared.into_iter().map(|(host, shared)| (shared, host)).collect();
-    chosen.sort_unstable_by_key(|&(shared, host)| (Reverse(shared), host));
+    let mut ranked: Vec<(u64, &str)> = shared_pages.into_iter().map(|(host, shared)| (shared, host)).collect();
+    ranked.sort_unstable_by_key(|&(shared, host)| (Reverse(shared), host));
     // The pairs among these hosts need a second pass over the table.
-    let chosen: Vec<String> = chosen.iter().take(MATRIX).map(|of| of.1.to_string()).collect();
+    let selected: Vec<String> = ranked.iter().take(MATRIX).map(|of| of.1.to_string()).collect();
     each_pair(run, &mut |pair| {
-        if chosen.contains(&pair.a) && chosen.contains(&pair.b) {
+        if selected.contains(&pair.a) && selected.contains(&pair.b) {
             hosts.matrix.push(pair);
         }
         Ok(())
     })?;
-    hosts.matrix_hosts = next_to_similar(&chosen, &hosts.matrix);
+    hosts.matrix_hosts = next_to_similar(&selected, &hosts.matrix);
     hosts.shown_pairs = pairs.into_iter().take(PAIRS).collect();
     Ok(hosts)
 }
@@ -97,23 +97,24 @@ fn pair(batch: &Table, row: usize) -> Result<HostPair> {
 /// Orders hosts so that similar ones are adjacent. Each next host is the one most similar to the
 /// previous ones, with weights that halve with distance.
 fn next_to_similar(hosts: &[String], pairs: &[HostPair]) -> Vec<String> {
-    let mut alike: HashMap<(&str, &str), u64> = HashMap::new();
+    let mut similarity: HashMap<(&str, &str), u64> = HashMap::new();
     for pair in pairs {
         // In whole millionths, so that the order is the same on all machines.
         let share = pair.shared * 1_000_000 / pair.pages_a.min(pair.pages_b).max(1);
-        alike.insert((&pair.a, &pair.b), share);
-        alike.insert((&pair.b, &pair.a), share);
+        similarity.insert((&pair.a, &pair.b), share);
+        similarity.insert((&pair.b, &pair.a), share);
     }
-    let mut left: Vec<&str> = hosts.iter().map(String::as_str).collect();
+    let mut remaining: Vec<&str> = hosts.iter().map(String::as_str).collect();
     let mut order: Vec<&str> = Vec::new();
-    while !left.is_empty() {
-        let near = |host: &str| -> u64 {
-            let before = order.iter().rev().enumerate().take(16);
-            before.map(|(far, other)| alike.get(&(host, *other)).copied().unwrap_or(0) >> far).sum()
+    while !remaining.is_empty() {
+        let nearness = |host: &str| -> u64 {
+            let neighbours = order.iter().rev().enumerate().take(16);
+            neighbours.map(|(far, other)| similarity.get(&(host, *other)).copied().unwrap_or(0) >> far).sum()
         };
         // Ties go to the first one; hosts are in the order of their shared pages.
-        let next = (0..left.len()).max_by_key(|&at| (near(left[at]), Reverse(at))).expect("some are left");
-        order.push(left.remove(next));
+        let next =
+            (0..remaining.len()).max_by_key(|&at| (nearness(remaining[at]), Reverse(at))).expect("some are left");
+        order.push(remaining.remove(next));
     }
     order.into_iter().map(str::to_string).collect()
 }

@@ -33,9 +33,9 @@ pub struct MirrorDetails {
     /// Members of the mirrors that fit, ascending by page.
     members: Vec<Membership>,
     /// Number of mirrors, from the first, all of whose members are held.
-    held: usize,
+    n_complete: usize,
     /// Number of pages to skip, and sum of their `contained` fractions, by mirror.
-    contained: BTreeMap<u32, (u64, f64)>,
+    containments: BTreeMap<u32, (u64, f64)>,
 }
 
 /// Member of a mirror. Orders by page.
@@ -54,35 +54,37 @@ impl MirrorDetails {
     /// # Errors
     /// Returns any error of [`scan`].
     pub fn skipped(&mut self, run: &FinishedRun) -> Result<Vec<(DocId, u32)>> {
-        let mut skipped = Vec::new();
-        let (members, contained) = (&self.members, &mut self.contained);
+        let mut skipped_pages = Vec::new();
+        let (members, containments) = (&self.members, &mut self.containments);
         scan_some(run, "avoid", (&["doc_id"], &["contained"]), |_| Ok(true), &mut |batch| {
             let pages = batch.u64("doc_id")?;
             let Some((&first, &last)) = pages.first().zip(pages.last()) else { return Ok(()) };
             let fractions = batch.f64("contained").ok();
-            let from = members.partition_point(|of| of.page < first);
-            for of in members[from..].iter().take_while(|of| of.page <= last) {
-                let Ok(row) = pages.binary_search(&of.page) else { continue };
-                skipped.push((of.page, of.mirror));
+            let start = members.partition_point(|of| of.page < first);
+            for membership in members[start..].iter().take_while(|of| of.page <= last) {
+                let Ok(row) = pages.binary_search(&membership.page) else { continue };
+                skipped_pages.push((membership.page, membership.mirror));
                 if let Some(fractions) = fractions {
-                    let (pages, sum) = contained.entry(of.mirror).or_default();
+                    let (pages, sum) = containments.entry(membership.mirror).or_default();
                     (*pages, *sum) = (*pages + 1, *sum + fractions[row]);
                 }
             }
             Ok(())
         })?;
-        Ok(skipped)
+        Ok(skipped_pages)
     }
 
     /// Returns a page of another collection of a mirror that is in the same set as the root of its
     /// kept copy; the one with the smallest id.
     pub fn counterpart(&self, mirror: usize) -> Option<DocId> {
         let root = *self.roots.get(mirror)?;
-        let of_root = self.members.iter().find(|of| of.page == root && of.mirror == mirror as u32)?;
-        let other = |of: &&Membership| {
-            of.mirror == of_root.mirror && of.cluster == of_root.cluster && of.collection != of_root.collection
+        let root_member = self.members.iter().find(|of| of.page == root && of.mirror == mirror as u32)?;
+        let is_counterpart = |membership: &&Membership| {
+            membership.mirror == root_member.mirror
+                && membership.cluster == root_member.cluster
+                && membership.collection != root_member.collection
         };
-        self.members.iter().find(other).map(|of| of.page)
+        self.members.iter().find(is_counterpart).map(|of| of.page)
     }
 }
 
@@ -91,47 +93,56 @@ struct Growing {
     id: u64,
     copies: u64,
     hosts: BTreeSet<String>,
-    largest: u64,
+    largest_pages: u64,
     pages: u64,
-    kept: u64,
+    kept_pages: u64,
     root: DocId,
-    shown: SmallestKeys<(Reverse<bool>, Reverse<u64>, u64), MirrorCopy>,
+    top_copies: SmallestKeys<(Reverse<bool>, Reverse<u64>, u64), MirrorCopy>,
 }
 
 impl Growing {
     fn new(id: u64) -> Growing {
-        let shown = SmallestKeys::new(COPIES);
-        Growing { id, copies: 0, hosts: BTreeSet::new(), largest: 0, pages: 0, kept: 0, root: 0, shown }
+        let top_copies = SmallestKeys::new(COPIES);
+        Growing {
+            id,
+            copies: 0,
+            hosts: BTreeSet::new(),
+            largest_pages: 0,
+            pages: 0,
+            kept_pages: 0,
+            root: 0,
+            top_copies,
+        }
     }
 
     fn add(&mut self, copy: MirrorCopy, root: DocId) {
         self.copies += 1;
         self.pages += copy.size;
-        self.largest = self.largest.max(copy.size);
+        self.largest_pages = self.largest_pages.max(copy.size);
         if copy.keep {
-            (self.kept, self.root) = (self.kept + copy.size, root);
+            (self.kept_pages, self.root) = (self.kept_pages + copy.size, root);
         }
         if self.hosts.len() < HOSTS {
             self.hosts.insert(copy.host.clone());
         }
-        self.shown.offer((Reverse(copy.keep), Reverse(copy.size), copy.id), copy);
+        self.top_copies.offer((Reverse(copy.keep), Reverse(copy.size), copy.id), copy);
     }
 
     fn finish(self) -> (DocId, MirrorGroup) {
-        let shown = self.shown.finish();
+        let copies = self.top_copies.finish();
         let mirror = MirrorGroup {
             id: self.id,
             title: String::new(),
             language: String::new(),
-            url: shown.first().map(|copy| copy.url.clone()).unwrap_or_default(),
+            url: copies.first().map(|copy| copy.url.clone()).unwrap_or_default(),
             copies: self.copies,
             hosts: self.hosts.len() as u64,
-            largest: self.largest,
+            largest: self.largest_pages,
             pages: self.pages,
-            surplus: self.pages - self.kept,
+            surplus: self.pages - self.kept_pages,
             skip: None,
             contained: None,
-            shown,
+            shown: copies,
         };
         (self.root, mirror)
     }
@@ -144,28 +155,28 @@ impl Growing {
 pub fn gather(run: &FinishedRun) -> Result<(MirrorReport, MirrorDetails)> {
     let columns =
         ["similar_cluster", "collection", "size", "host", "root", "root_url", "prefix", "keep", "links_from_elsewhere"];
-    let (mut all, mut top, mut growing) = (0, SmallestKeys::new(MAX_MIRRORS), None::<Growing>);
-    let mut put = |growing: Growing| {
-        all += 1;
-        let (root, mirror) = growing.finish();
+    let (mut total, mut top, mut current) = (0, SmallestKeys::new(MAX_MIRRORS), None::<Growing>);
+    let mut push_group = |group: Growing| {
+        total += 1;
+        let (root, mirror) = group.finish();
         top.offer((Reverse(mirror.surplus), mirror.id), (root, mirror));
     };
     scan(run, "collections", &columns, &mut |batch| {
         let (ids, roots) = (batch.u64("similar_cluster")?, batch.u64("root")?);
         for row in 0..batch.rows() {
-            if growing.as_ref().is_none_or(|of| of.id != ids[row]) {
-                growing.replace(Growing::new(ids[row])).into_iter().for_each(&mut put);
+            if current.as_ref().is_none_or(|of| of.id != ids[row]) {
+                current.replace(Growing::new(ids[row])).into_iter().for_each(&mut push_group);
             }
-            let of = growing.as_mut().expect("it was begun");
-            of.add(copy(batch, row)?, roots[row]);
+            let growing_mirror = current.as_mut().expect("it was begun");
+            growing_mirror.add(copy(batch, row)?, roots[row]);
         }
         Ok(())
     })?;
-    growing.into_iter().for_each(&mut put);
-    let (roots, shown): (Vec<DocId>, Vec<MirrorGroup>) = top.finish().into_iter().unzip();
-    let mut of = MirrorDetails { roots, ..MirrorDetails::default() };
-    of.read_members(run, &shown)?;
-    Ok((MirrorReport { all, shown }, of))
+    current.into_iter().for_each(&mut push_group);
+    let (roots, groups): (Vec<DocId>, Vec<MirrorGroup>) = top.finish().into_iter().unzip();
+    let mut details = MirrorDetails { roots, ..MirrorDetails::default() };
+    details.read_members(run, &groups)?;
+    Ok((MirrorReport { all: total, shown: groups }, details))
 }
 
 fn copy(batch: &Table, row: usize) -> Result<MirrorCopy> {
@@ -182,15 +193,15 @@ fn copy(batch: &Table, row: usize) -> Result<MirrorCopy> {
 
 impl MirrorDetails {
     /// Reads the members of the first mirrors, as many as fit.
-    fn read_members(&mut self, run: &FinishedRun, shown: &[MirrorGroup]) -> Result<()> {
+    fn read_members(&mut self, run: &FinishedRun, groups: &[MirrorGroup]) -> Result<()> {
         let mut budget = MAX_HELD_MEMBERS as u64;
-        for mirror in shown {
+        for mirror in groups {
             match budget.checked_sub(mirror.pages) {
-                Some(left) => (budget, self.held) = (left, self.held + 1),
+                Some(budget_left) => (budget, self.n_complete) = (budget_left, self.n_complete + 1),
                 None => break,
             }
         }
-        let number: HashMap<u64, u32> = shown[..self.held].iter().map(|mirror| mirror.id).zip(0..).collect();
+        let number: HashMap<u64, u32> = groups[..self.n_complete].iter().map(|mirror| mirror.id).zip(0..).collect();
         scan(run, "members", &["similar_cluster", "collection", "cluster", "doc_id"], &mut |batch| {
             let (ids, collections) = (batch.u64("similar_cluster")?, batch.u64("collection")?);
             let (clusters, pages) = (batch.u64("cluster")?, batch.u64("doc_id")?);
@@ -209,16 +220,16 @@ impl MirrorDetails {
 
 /// Adds data of pages: titles of roots, and the pages that may be skipped. Then sorts the mirrors
 /// by these.
-pub fn name(mirrors: &mut MirrorReport, of: &MirrorDetails, rows: &PageRows) {
-    for (number, (mirror, root)) in mirrors.shown.iter_mut().zip(&of.roots).enumerate() {
-        if let Some(named) = rows.get(*root) {
-            mirror.title.clone_from(&named.member.title);
-            mirror.language.clone_from(&named.language);
+pub fn name(mirrors: &mut MirrorReport, details: &MirrorDetails, rows: &PageRows) {
+    for (number, (mirror, root)) in mirrors.shown.iter_mut().zip(&details.roots).enumerate() {
+        if let Some(page) = rows.get(*root) {
+            mirror.title.clone_from(&page.member.title);
+            mirror.language.clone_from(&page.language);
         }
-        if number < of.held {
+        if number < details.n_complete {
             mirror.skip = Some(rows.sums.get(&(number as u32)).copied().unwrap_or_default());
             let mean = |&(pages, sum): &(u64, f64)| (sum / pages as f64 * 1000.0).round() as u32;
-            mirror.contained = of.contained.get(&(number as u32)).map(mean);
+            mirror.contained = details.containments.get(&(number as u32)).map(mean);
         }
     }
     mirrors.shown.sort_by_key(|mirror| Reverse(mirror.skip.map_or(mirror.surplus, |skip| skip.pages)));

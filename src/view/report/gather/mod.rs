@@ -38,7 +38,7 @@ pub fn has_pages(run: &FinishedRun) -> bool {
 #[derive(Debug)]
 pub struct ReportOptions {
     /// Comparison of this result with an earlier one.
-    pub against: Option<FinishedRun>,
+    pub baseline: Option<FinishedRun>,
     /// Output of `webtwin-lab evaluate --json` for this result: name and content of the file.
     pub evaluation: Option<(String, String)>,
     /// Maximum number of pairs of pages to compare, which are read again from the input.
@@ -49,7 +49,7 @@ pub struct ReportOptions {
 
 impl Default for ReportOptions {
     fn default() -> ReportOptions {
-        ReportOptions { against: None, evaluation: None, pairs: 8, machine: true }
+        ReportOptions { baseline: None, evaluation: None, pairs: 8, machine: true }
     }
 }
 
@@ -63,7 +63,7 @@ impl Default for ReportOptions {
 /// # Cost
 /// Reads `clusters` and `server_pairs` twice, `pages` also twice if pages are compared, and other
 /// tables except `links` once; and a few pages of the input.
-pub fn gather(run: &FinishedRun, wanted: &ReportOptions) -> Result<ResultReport> {
+pub fn gather(run: &FinishedRun, options: &ReportOptions) -> Result<ResultReport> {
     let kind = run.manifest.job["kind"].as_str().unwrap_or_default().to_string();
     if !has_pages(run) {
         return Err(Error::Usage(format!(
@@ -74,24 +74,24 @@ pub fn gather(run: &FinishedRun, wanted: &ReportOptions) -> Result<ResultReport>
     let summary = run.summary()?;
     let mut parts = Vec::new();
     // Optional parts come first, so that an unsuitable file fails before the tables are read.
-    if let Some(against) = &wanted.against {
-        parts.push(changes(run, against)?);
+    if let Some(baseline) = &options.baseline {
+        parts.push(changes(run, baseline)?);
     }
-    if let Some((file, text)) = &wanted.evaluation {
+    if let Some((file, text)) = &options.evaluation {
         parts.push(parts::evaluation(file, text, &run.manifest.digest)?);
     }
-    let (mut mirrors, mut of_mirrors) = mirrors::gather(run)?;
+    let (mut mirrors, mut details) = mirrors::gather(run)?;
     let (mut sets, forest) = sets::gather(run)?;
     // Pairs are selected before `pages` is read, so that a single pass reads the rows of all named
     // pages.
-    let pairs = compare::choose(&mirrors, &of_mirrors, &sets, wanted.pairs);
+    let pairs = compare::choose(&mirrors, &details, &sets, options.pairs);
 
-    let mut named: Vec<u64> = of_mirrors.roots.clone();
-    named.extend(sets.shown.iter().flat_map(|set| set.members.iter().map(|member| member.id)));
-    named.extend(pairs.iter().flat_map(|pair| pair.pages));
-    let skipped = of_mirrors.skipped(run)?;
-    let rows = PageRows::read(run, named, &skipped)?;
-    mirrors::name(&mut mirrors, &of_mirrors, &rows);
+    let mut ids: Vec<u64> = details.roots.clone();
+    ids.extend(sets.shown.iter().flat_map(|set| set.members.iter().map(|member| member.id)));
+    ids.extend(pairs.iter().flat_map(|pair| pair.pages));
+    let skipped_pages = details.skipped(run)?;
+    let rows = PageRows::read(run, ids, &skipped_pages)?;
+    mirrors::name(&mut mirrors, &details, &rows);
     sets::name(&mut sets, &rows);
     let compare = match pairs.is_empty() {
         true => Compare::default(),
@@ -110,27 +110,27 @@ pub fn gather(run: &FinishedRun, wanted: &ReportOptions) -> Result<ResultReport>
         sets,
         compare,
         skip: skip_lists::gather(run)?,
-        run: run_facts::gather(run, &summary, wanted.machine)?,
+        run: run_facts::gather(run, &summary, options.machine)?,
         parts,
     })
 }
 
 /// Builds the view of a comparison, whose newer result must be `run`.
-fn changes(run: &FinishedRun, against: &FinishedRun) -> Result<ViewPart> {
-    let job = &against.manifest.job;
+fn changes(run: &FinishedRun, baseline: &FinishedRun) -> Result<ViewPart> {
+    let job = &baseline.manifest.job;
     if job["kind"] != "diff" {
         return Err(Error::Usage(format!(
             "{}: is not a result of `webtwin diff`, which --against needs",
-            against.folder
+            baseline.folder
         )));
     }
     if job["new"]["attempt"] != run.manifest.attempt {
-        let (against, new, run) = (&against.folder, &job["new"]["url"], &run.folder);
+        let (against, new, run) = (&baseline.folder, &job["new"]["url"], &run.folder);
         return Err(Error::Usage(format!(
             "{against}: the newer result is {new}, not {run}; name a comparison of {run}"
         )));
     }
-    parts::comparison(against, &against.summary()?)
+    parts::comparison(baseline, &baseline.summary()?)
 }
 
 /// Returns a count of a summary; 0 if it is missing.

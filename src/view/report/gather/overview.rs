@@ -11,8 +11,8 @@ pub fn gather(summary: &Value, job: &Value) -> Overview {
     let reasons = summary["skip_by_reason"].as_object().into_iter().flatten();
     let bars = |name: &str| summary[name].as_array().cloned().unwrap_or_default();
     let replication = bars("replication_exact").into_iter().zip(bars("replication_similar"));
-    let named = |of: &Value, names: &[(&str, &str)]| -> Vec<LabeledCount> {
-        names.iter().map(|&(name, what)| LabeledCount { what: what.into(), count: count(&of[name]) }).collect()
+    let labels = |counts_json: &Value, names: &[(&str, &str)]| -> Vec<LabeledCount> {
+        names.iter().map(|&(name, what)| LabeledCount { what: what.into(), count: count(&counts_json[name]) }).collect()
     };
     Overview {
         crawl: amount(&summary["pages"]),
@@ -27,14 +27,14 @@ pub fn gather(summary: &Value, job: &Value) -> Overview {
         pages_in_collections: count(&summary["pages_in_collections"]),
         prefixes: count(&summary["avoid_prefixes"]),
         replication: replication
-            .map(|(exact, similar)| ReplicaHistogram {
+            .map(|(exact, n_similar)| ReplicaHistogram {
                 // Shortened, because the label must fit below its bars.
                 replicas: exact["replicas"].as_str().unwrap_or_default().replace(" and more", "+"),
                 exact: count(&exact["pages"]),
-                similar: count(&similar["pages"]),
+                similar: count(&n_similar["pages"]),
             })
             .collect(),
-        surplus: named(
+        surplus: labels(
             &summary["servers"]["surplus"],
             &[
                 ("replicated", "on another host"),
@@ -51,9 +51,9 @@ pub fn gather(summary: &Value, job: &Value) -> Overview {
 }
 
 /// Returns the counts of the steps from text to pairs, in their order.
-fn text_to_pairs(summary: &Value, by: &Value) -> Vec<LabeledCount> {
+fn text_to_pairs(summary: &Value, reasons: &Value) -> Vec<LabeledCount> {
     // Section of the summary, name of the count, label.
-    let steps: &[(&str, &str, &str)] = match by.as_str().unwrap_or_default() {
+    let steps: &[(&str, &str, &str)] = match reasons.as_str().unwrap_or_default() {
         "batch" => &[
             ("batch", "documents", "fingerprints of earlier crawls"),
             ("batch", "queries", "pages of this crawl with a simhash"),

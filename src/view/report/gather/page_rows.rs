@@ -30,26 +30,26 @@ pub struct NamedPage {
 }
 
 impl PageRows {
-    /// Reads the rows of the `named` pages. Sums up the pages in `summed` by their number; `summed`
+    /// Reads the rows of the `ids` pages. Sums up the pages in `summed` by their number; `summed`
     /// ascends by page.
     ///
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Input`] if a column is missing, except `title` and
     /// `language`; and any error of [`scan_some`].
-    pub fn read(run: &FinishedRun, mut named: Vec<DocId>, summed: &[(DocId, u32)]) -> Result<PageRows> {
-        named.sort_unstable();
-        named.dedup();
-        let mut found = PageRows::default();
-        let is_named = |doc_id: &DocId| named.binary_search(doc_id).is_ok();
-        let more = ["url", "title", "host", "text_bytes", "chunks", "exact", "simhash", "has_simhash", "language"];
+    pub fn read(run: &FinishedRun, mut ids: Vec<DocId>, summed: &[(DocId, u32)]) -> Result<PageRows> {
+        ids.sort_unstable();
+        ids.dedup();
+        let mut page_rows = PageRows::default();
+        let is_named = |doc_id: &DocId| ids.binary_search(doc_id).is_ok();
+        let columns = ["url", "title", "host", "text_bytes", "chunks", "exact", "simhash", "has_simhash", "language"];
         let any = |batch: &webtwin_storage::table::Table| Ok(batch.u64("doc_id")?.iter().any(is_named));
-        scan_some(run, "pages", (&["doc_id", "body_bytes"], &more), any, &mut |batch| {
+        scan_some(run, "pages", (&["doc_id", "body_bytes"], &columns), any, &mut |batch| {
             let (doc_ids, bytes) = (batch.u64("doc_id")?, batch.u64("body_bytes")?);
             let Some((&first, &last)) = doc_ids.first().zip(doc_ids.last()) else { return Ok(()) };
-            let from = summed.partition_point(|row| row.0 < first);
-            for (page, number) in summed[from..].iter().take_while(|row| row.0 <= last) {
+            let start = summed.partition_point(|row| row.0 < first);
+            for (page, number) in summed[start..].iter().take_while(|row| row.0 <= last) {
                 if let Ok(row) = doc_ids.binary_search(page) {
-                    let sum = found.sums.entry(*number).or_default();
+                    let sum = page_rows.sums.entry(*number).or_default();
                     sum.pages += 1;
                     sum.bytes += bytes[row];
                 }
@@ -67,11 +67,11 @@ impl PageRows {
                 let simhash = batch.bool("has_simhash")?[row].then_some(batch.u64("simhash")?[row]);
                 let language = batch.text("language").map_or_else(|_| String::new(), |codes| codes[row].to_string());
                 let exact = batch.u64("exact")?[row];
-                found.rows.insert(*doc_id, NamedPage { member, exact, simhash, language });
+                page_rows.rows.insert(*doc_id, NamedPage { member, exact, simhash, language });
             }
             Ok(())
         })?;
-        Ok(found)
+        Ok(page_rows)
     }
 
     /// Returns a page, if it was named and exists.

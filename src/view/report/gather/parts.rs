@@ -29,27 +29,27 @@ const MAX_DOCUMENTS: u64 = 4_000_000;
 ///
 /// # Memory
 /// A batch of rows. For a study of at most 4,000,000 documents about 24 bytes a cluster.
-pub fn outline(run: &FinishedRun, wanted: &ReportOptions) -> Result<ResultOutline> {
+pub fn outline(run: &FinishedRun, options: &ReportOptions) -> Result<ResultOutline> {
     let job = &run.manifest.job;
     let kind = job["kind"].as_str().unwrap_or_default().to_string();
-    let of_summary = run.summary()?;
+    let summary = run.summary()?;
     let mut clusters = None;
     let parts = match kind.as_str() {
-        "study" => vec![study(run, &of_summary)?],
-        "hamming" => vec![hamming(run, &of_summary)?],
-        "diff" => vec![comparison(run, &of_summary)?],
+        "study" => vec![study(run, &summary)?],
+        "hamming" => vec![hamming(run, &summary)?],
+        "diff" => vec![comparison(run, &summary)?],
         "dedup" => {
-            let corpus = corpus::gather(run, &of_summary, wanted.pairs)?;
+            let corpus = corpus::gather(run, &summary, options.pairs)?;
             clusters = Some(corpus.clusters);
             corpus.parts
         }
         _ => {
-            let what = format!(
+            let message = format!(
                 "{}: there is no report of a job of kind `{kind}`; name a result of run, dedup, diff, hamming batch \
                  or a study",
                 run.folder
             );
-            return Err(Error::Usage(what));
+            return Err(Error::Usage(message));
         }
     };
     let texts = |values: &[&Value]| values.iter().filter_map(|of| Some(of.as_str()?.to_string())).collect();
@@ -69,23 +69,23 @@ pub fn outline(run: &FinishedRun, wanted: &ReportOptions) -> Result<ResultOutlin
         inputs,
         parts,
         clusters,
-        run: run_facts::gather(run, &of_summary, wanted.machine)?,
+        run: run_facts::gather(run, &summary, options.machine)?,
     })
 }
 
-pub(super) fn tile(figure: impl Into<String>, what: impl Into<String>) -> Tile {
-    Tile { figure: figure.into(), what: what.into() }
+pub(super) fn tile(figure: impl Into<String>, label: impl Into<String>) -> Tile {
+    Tile { figure: figure.into(), what: label.into() }
 }
 
 /// Builds a bar chart of counts by name. Names in `words` come first, in that order and with these
 /// labels.
-pub(super) fn bars(heading: &str, ask: &str, counts: &Value, words: &[(&str, &str)]) -> Bars {
-    let all = super::counts(counts);
-    let known = words.iter().filter_map(|(name, what)| Some(((*what).to_string(), *all.get(*name)?)));
-    let others = all.iter().filter(|(name, _)| words.iter().all(|word| word.0 != name.as_str()));
-    let bars = known.chain(others.map(|(name, &count)| (name.replace('_', " "), count)));
+pub(super) fn bars(heading: &str, question: &str, counts: &Value, words: &[(&str, &str)]) -> Bars {
+    let all_counts = super::counts(counts);
+    let known_counts = words.iter().filter_map(|(name, what)| Some(((*what).to_string(), *all_counts.get(*name)?)));
+    let other_counts = all_counts.iter().filter(|(name, _)| words.iter().all(|word| word.0 != name.as_str()));
+    let bars = known_counts.chain(other_counts.map(|(name, &count)| (name.replace('_', " "), count)));
     let bars = bars.map(|(what, count)| LabeledCount { what, count }).collect();
-    Bars { heading: heading.into(), ask: ask.into(), bars }
+    Bars { heading: heading.into(), ask: question.into(), bars }
 }
 
 /// Builds the view of a study (\[PBZ06\]): its tables as figures, and its largest clusters by their
@@ -94,13 +94,13 @@ fn study(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
     let (tables, web) = (&summary["tables"], &summary["web"]);
     let complete = &tables["complete"];
     let [documents, clusters, duplicates] = ["documents", "clusters", "duplicates"].map(|name| count(&complete[name]));
-    let near: Vec<LabeledCount> = tables["near"]
+    let row: Vec<LabeledCount> = tables["near"]
         .as_array()
         .into_iter()
         .flatten()
-        .map(|near| LabeledCount {
-            what: format!("at least {} % of their paragraphs", count(&near["percent"])),
-            count: count(&near["near_duplicates"]),
+        .map(|row| LabeledCount {
+            what: format!("at least {} % of their paragraphs", count(&row["percent"])),
+            count: count(&row["near_duplicates"]),
         })
         .collect();
     let mut sizes: Vec<(u64, u64)> = super::counts(&complete["documents_per_cluster"])
@@ -109,16 +109,16 @@ fn study(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
         .collect();
     sizes.sort_unstable();
     // JSON objects order keys as text, but sizes must be ordered as numbers.
-    let of_size = |&(size, clusters): &(u64, u64)| LabeledCount {
+    let labeled = |&(size, clusters): &(u64, u64)| LabeledCount {
         what: figures::counted(size, "document", "documents"),
         count: clusters,
     };
-    let connected = |what: &str, of: &Value| {
+    let connected = |label: &str, part_json: &Value| {
         vec![
-            TableCell::Text(what.into()),
-            TableCell::Count(count(&of["all"])),
-            TableCell::Count(count(&of["connected"])),
-            TableCell::Text(of["percent"].as_f64().map_or("–".into(), |percent| format!("{percent:.1} %"))),
+            TableCell::Text(label.into()),
+            TableCell::Count(count(&part_json["all"])),
+            TableCell::Count(count(&part_json["connected"])),
+            TableCell::Text(part_json["percent"].as_f64().map_or("–".into(), |percent| format!("{percent:.1} %"))),
         ]
     };
     // A crawl that only follows links finds the connected part only.
@@ -161,7 +161,7 @@ fn study(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
             Bars {
                 heading: "Near-duplicates".into(),
                 ask: "Documents that share this part with another, except one of each set. (PBZ06, Table 3)".into(),
-                bars: near,
+                bars: row,
             },
             bars(
                 "Places in the bow tie",
@@ -172,7 +172,7 @@ fn study(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
             Bars {
                 heading: "Clusters by size".into(),
                 ask: "Number of clusters by their number of documents. (PBZ06, Figures 2 to 4)".into(),
-                bars: sizes.iter().take(ROWS).map(of_size).collect(),
+                bars: sizes.iter().take(ROWS).map(labeled).collect(),
             },
         ],
         tables: [Some(in_connected), largest_clusters(run, documents)?].into_iter().flatten().collect(),
@@ -193,22 +193,22 @@ fn largest_clusters(run: &FinishedRun, documents: u64) -> Result<Option<TablePre
     })?;
     let mut top = SmallestKeys::new(ROWS);
     sizes.iter().for_each(|(&cluster, &size)| top.offer((Reverse(size), cluster), (cluster, size)));
-    let largest: Vec<(u64, u64)> = top.finish();
-    let mut url_of: HashMap<u64, String> = HashMap::new();
+    let clusters: Vec<(u64, u64)> = top.finish();
+    let mut urls: HashMap<u64, String> = HashMap::new();
     scan(run, "duplicates", &["doc_id", "url"], &mut |batch| {
-        let named = batch.u64("doc_id")?.iter().zip(batch.text("url")?);
-        url_of.extend(
-            named.filter(|row| largest.iter().any(|of| of.0 == *row.0)).map(|(id, url)| (*id, url.to_string())),
+        let pages = batch.u64("doc_id")?.iter().zip(batch.text("url")?);
+        urls.extend(
+            pages.filter(|row| clusters.iter().any(|of| of.0 == *row.0)).map(|(id, url)| (*id, url.to_string())),
         );
         Ok(())
     })?;
     let row = |(id, size): &(u64, u64)| {
-        vec![TableCell::Url(url_of.get(id).cloned().unwrap_or_default()), TableCell::Count(*size)]
+        vec![TableCell::Url(urls.get(id).cloned().unwrap_or_default()), TableCell::Count(*size)]
     };
     Ok(Some(TablePreview {
         heading: "Largest clusters".into(),
         heads: vec!["first document", "documents"],
-        rows: largest.iter().map(row).collect(),
+        rows: clusters.iter().map(row).collect(),
         all: sizes.len() as u64,
         table: "duplicates".into(),
     }))
@@ -216,14 +216,14 @@ fn largest_clusters(run: &FinishedRun, documents: u64) -> Result<Option<TablePre
 
 /// Builds the view of fingerprints joined with a batch or with themselves (\[MJS07\]).
 fn hamming(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
-    let [documents, queries, near, pairs, groups] =
+    let [documents, queries, near_queries, pairs, groups] =
         ["documents", "queries", "near", "pairs", "groups"].map(|name| count(&summary[name]));
     // JSON objects order keys as text, but distances must be ordered as numbers.
-    let mut by_distance: Vec<(u64, u64)> = counts(&summary["pairs_by_distance"])
+    let mut distance_counts: Vec<(u64, u64)> = counts(&summary["pairs_by_distance"])
         .into_iter()
         .filter_map(|(distance, pairs)| Some((distance.parse().ok()?, pairs)))
         .collect();
-    by_distance.sort_unstable();
+    distance_counts.sort_unstable();
     let mut top = SmallestKeys::new(ROWS);
     scan(run, "pairs", &["a", "b", "value"], &mut |batch| {
         let rows = batch.u64("a")?.iter().zip(batch.u64("b")?).zip(batch.u32("value")?);
@@ -246,7 +246,7 @@ fn hamming(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
         _ => format!("{} of documents are", figures::counted(groups, "group", "groups")),
     };
     let k = count(&run.manifest.job["hamming"]["k"]);
-    let whose = match queries {
+    let query_text = match queries {
         0 => "joined with themselves".to_string(),
         _ => format!("and {}", figures::counted(queries, "query", "queries")),
     };
@@ -254,17 +254,17 @@ fn hamming(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
         id: "near",
         name: "Near fingerprints",
         headline: format!("{message} within {}", figures::counted(k, "bit", "bits")),
-        lead: format!("Fingerprints of {}, {whose}.", figures::counted(documents, "document", "documents")),
+        lead: format!("Fingerprints of {}, {query_text}.", figures::counted(documents, "document", "documents")),
         tiles: vec![
             tile(figures::count(documents), "documents"),
             tile(figures::count(queries), "queries"),
-            tile(figures::count(near), "near pairs of distinct fingerprints"),
+            tile(figures::count(near_queries), "near pairs of distinct fingerprints"),
             tile(figures::count(pairs), "pairs of documents with these fingerprints"),
         ],
         charts: vec![Bars {
             heading: "Pairs by distance".into(),
             ask: "Number of bits in which near documents differ.".into(),
-            bars: by_distance
+            bars: distance_counts
                 .into_iter()
                 .map(|(bits, count)| LabeledCount { what: figures::counted(bits, "bit", "bits"), count })
                 .collect(),
@@ -293,13 +293,13 @@ const PAGES: [(&str, &str); 10] = [
 /// Returns any error of [`scan`].
 pub fn comparison(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
     let pages = counts(&summary["pages"]);
-    let of = |names: &[&str]| names.iter().filter_map(|name| pages.get(*name)).sum::<u64>();
+    let sum_of = |names: &[&str]| names.iter().filter_map(|name| pages.get(*name)).sum::<u64>();
     let [old, new] = ["pages_old", "pages_new"].map(|name| count(&summary[name]));
     // A page of which only the bytes differ still has the same text.
-    let text_stays = of(&["same", "bytes"]);
-    let overlap = |(unit, of): (&String, &Value)| {
-        let share = figures::share(count(&of["both"]), count(&of["new"]));
-        let counts = ["old", "new", "both"].map(|name| TableCell::Count(count(&of[name])));
+    let text_stays = sum_of(&["same", "bytes"]);
+    let overlap = |(unit, unit_counts): (&String, &Value)| {
+        let share = figures::share(count(&unit_counts["both"]), count(&unit_counts["new"]));
+        let counts = ["old", "new", "both"].map(|name| TableCell::Count(count(&unit_counts[name])));
         [vec![TableCell::Text(unit.clone())], counts.to_vec(), vec![TableCell::Text(share)]].concat()
     };
     let overlap: Vec<Vec<TableCell>> = summary["overlap"].as_object().into_iter().flatten().map(overlap).collect();
@@ -344,10 +344,10 @@ pub fn comparison(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
         ),
         tiles: vec![
             tile(figures::count(text_stays), "pages with the same text"),
-            tile(figures::count(of(&["near", "changed", "rewritten", "reverted"])), "pages with another text"),
-            tile(figures::count(of(&["new"])), "new pages"),
-            tile(figures::count(of(&["gone"])), "pages gone"),
-            tile(figures::count(of(&["moved_to"])), "pages moved"),
+            tile(figures::count(sum_of(&["near", "changed", "rewritten", "reverted"])), "pages with another text"),
+            tile(figures::count(sum_of(&["new"])), "new pages"),
+            tile(figures::count(sum_of(&["gone"])), "pages gone"),
+            tile(figures::count(sum_of(&["moved_to"])), "pages moved"),
             tile(figures::count(counts(&summary["sites_changed"]).values().sum()), "changed sites"),
         ],
         charts: vec![
@@ -371,20 +371,20 @@ pub fn comparison(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
 /// Lists the sites with the most changed pages.
 fn hosts_changed(run: &FinishedRun) -> Result<TablePreview> {
     let parts = ["near", "changed", "rewritten", "new", "gone"];
-    let (mut all, mut top) = (0, SmallestKeys::new(ROWS));
+    let (mut total, mut top) = (0, SmallestKeys::new(ROWS));
     let columns = [&["site", "what", "pages_old", "pages_new"][..], &parts].concat();
     scan(run, "hosts_changed", &columns, &mut |batch| {
         let (sites, what) = (batch.text("site")?, batch.text("what")?);
         let [old, new] = [batch.u64("pages_old")?, batch.u64("pages_new")?];
-        let changed = parts.iter().map(|part| batch.u64(part)).collect::<Result<Vec<_>>>()?;
+        let columns = parts.iter().map(|part| batch.u64(part)).collect::<Result<Vec<_>>>()?;
         for row in 0..sites.len() {
-            all += 1;
-            let of_row: Vec<u64> = changed.iter().map(|column| column[row]).collect();
-            let key = (Reverse(of_row.iter().sum::<u64>()), sites[row].to_string());
+            total += 1;
+            let row_counts: Vec<u64> = columns.iter().map(|column| column[row]).collect();
+            let key = (Reverse(row_counts.iter().sum::<u64>()), sites[row].to_string());
             if top.takes(&key) {
                 let mut cells =
                     vec![TableCell::Text(sites[row].to_string()), TableCell::Text(what[row].replace('_', " "))];
-                cells.extend([old[row], new[row]].into_iter().chain(of_row).map(TableCell::Count));
+                cells.extend([old[row], new[row]].into_iter().chain(row_counts).map(TableCell::Count));
                 top.offer(key, cells);
             }
         }
@@ -394,7 +394,7 @@ fn hosts_changed(run: &FinishedRun) -> Result<TablePreview> {
         heading: "Sites with the most changes".into(),
         heads: vec!["site", "what", "pages before", "pages now", "near", "changed", "rewritten", "new", "gone"],
         rows: top.finish(),
-        all,
+        all: total,
         table: "hosts_changed".into(),
     })
 }
@@ -402,13 +402,13 @@ fn hosts_changed(run: &FinishedRun) -> Result<TablePreview> {
 /// Lists the changes of mirrors, those that matter most first. Returns `None` if the comparison has
 /// no mirrors.
 fn mirrors_changed(run: &FinishedRun) -> Result<Option<TablePreview>> {
-    let (mut all, mut rows) = (0, Vec::new());
+    let (mut total, mut rows) = (0, Vec::new());
     // Sorted by change.
-    let there = scan(run, "mirrors_changed", &["what", "root_url", "size_old", "size_new"], &mut |batch| {
+    let has_table = scan(run, "mirrors_changed", &["what", "root_url", "size_old", "size_new"], &mut |batch| {
         let (what, urls) = (batch.text("what")?, batch.text("root_url")?);
         let [old, new] = [batch.u32("size_old")?, batch.u32("size_new")?];
         for row in 0..what.len() {
-            all += 1;
+            total += 1;
             if &what[row] != "lives" && rows.len() < ROWS {
                 let words = TableCell::Text(what[row].replace('_', " "));
                 let sizes = [old[row], new[row]].map(|size| TableCell::Count(u64::from(size)));
@@ -418,11 +418,11 @@ fn mirrors_changed(run: &FinishedRun) -> Result<Option<TablePreview>> {
         Ok(())
     })?;
     let heads = vec!["root page", "what", "pages before", "pages now"];
-    Ok(there.then(|| TablePreview {
+    Ok(has_table.then(|| TablePreview {
         heading: "Mirrors that have changed".into(),
         heads,
         rows,
-        all,
+        all: total,
         table: "mirrors_changed".into(),
     }))
 }
@@ -438,25 +438,27 @@ pub fn evaluation(file: &str, text: &str, digest: &str) -> Result<ViewPart> {
     let reply: Value = serde_json::from_str(text).map_err(|cause| Error::input(file, cause))?;
     let rows = reply["rows"].as_array().filter(|_| reply["name"] == "evaluate").ok_or_else(refuse)?;
     // An evaluation without a digest cannot be checked and is accepted.
-    if let Some(other) = reply["digest"].as_str().filter(|other| *other != digest) {
+    if let Some(recorded_digest) = reply["digest"].as_str().filter(|other| *other != digest) {
         return Err(Error::Usage(format!(
-            "{file}: evaluates the result of another job, {other}, not of {digest}; evaluate this result"
+            "{file}: evaluates the result of another job, {recorded_digest}, not of {digest}; evaluate this result"
         )));
     }
     let figure = |row: &Value| {
-        let ours = row["ours"].as_f64();
-        match (ours, row["unit"].as_str().unwrap_or_default()) {
+        let measured = row["ours"].as_f64();
+        match (measured, row["unit"].as_str().unwrap_or_default()) {
             (None, _) => "–".to_string(),
-            (Some(ours), "share") => format!("{ours:.3}"),
+            (Some(measured), "share") => format!("{measured:.3}"),
             // JSON has one type of numbers; counts are shown without decimals.
-            (Some(ours), _) if ours.fract() == 0.0 && (0.0..1e15).contains(&ours) => figures::count(ours as u64),
-            (Some(ours), _) => format!("{ours:.3}"),
+            (Some(measured), _) if measured.fract() == 0.0 && (0.0..1e15).contains(&measured) => {
+                figures::count(measured as u64)
+            }
+            (Some(measured), _) => format!("{measured:.3}"),
         }
     };
-    let of = |name: &str| rows.iter().find(|row| row["what"] == name);
-    let shown =
+    let row_of = |name: &str| rows.iter().find(|row| row["what"] == name);
+    let measures =
         ["pair precision", "pair recall", "pair precision by tags", "pair recall by tags", "targets found", "coverage"];
-    let tiles: Vec<Tile> = shown.iter().filter_map(|name| Some(tile(figure(of(name)?), *name))).collect();
+    let tiles: Vec<Tile> = measures.iter().filter_map(|name| Some(tile(figure(row_of(name)?), *name))).collect();
     let tagged = rows.iter().filter(|row| row["what"].as_str().is_some_and(|what| what.contains(" pairs tagged ")));
     let tagged: Vec<LabeledCount> = tagged
         .map(|row| LabeledCount {
@@ -469,7 +471,7 @@ pub fn evaluation(file: &str, text: &str, digest: &str) -> Result<ViewPart> {
         let reach = row["reach"].as_f64().map_or(String::new(), |reach| format!("{reach}"));
         vec![TableCell::Text(words.into()), TableCell::Number(figure(row)), TableCell::Number(reach)]
     };
-    let headline = match (of("pair precision"), of("pair recall")) {
+    let headline = match (row_of("pair precision"), row_of("pair recall")) {
         (Some(precision), Some(recall)) => {
             format!("Pairs of pages: precision {}, recall {}", figure(precision), figure(recall))
         }

@@ -27,14 +27,14 @@ const PLACES: [&str; 8] = ["kind", "inputs", "input.urls", "output.url", "effort
 /// Returns [`webtwin_base::error::Error::Input`] if a column is missing, and any error of [`scan`].
 pub fn gather(run: &FinishedRun, summary: &Value, machine: bool) -> Result<RunFacts> {
     let (manifest, records, overlap) = (&run.manifest, &summary["records"], &summary["overlap"]);
-    let (inputs_with_rejected, rejected_by_input) = rejected(run)?;
+    let (inputs_with_rejected, rejected_by_input) = count_rejected(run)?;
     let mut tables: BTreeMap<String, u64> = BTreeMap::new();
     for file in &manifest.files {
         if let Some(table) = file.table() {
             *tables.entry(table.into()).or_default() += file.rows.unwrap_or(0);
         }
     }
-    let left_out = [
+    let omissions = [
         ("distinct chunks of text", "chunks"),
         ("of these boilerplate of a site", "template_chunks"),
         ("of these on too many pages", "frequent_chunks"),
@@ -67,7 +67,7 @@ pub fn gather(run: &FinishedRun, summary: &Value, machine: bool) -> Result<RunFa
         // Only jobs that compare chunks have these counts.
         left_out: match overlap.is_object() {
             true => {
-                left_out.map(|(what, name)| LabeledCount { what: what.into(), count: count(&overlap[name]) }).into()
+                omissions.map(|(what, name)| LabeledCount { what: what.into(), count: count(&overlap[name]) }).into()
             }
             false => Vec::new(),
         },
@@ -79,51 +79,51 @@ pub fn gather(run: &FinishedRun, summary: &Value, machine: bool) -> Result<RunFa
 }
 
 /// Counts the inputs with records that were not kept, and finds those with the most such records.
-fn rejected(run: &FinishedRun) -> Result<(u64, Vec<RejectingInput>)> {
-    let (mut inputs, mut top, mut of_input) = (0, SmallestKeys::new(INPUTS), None::<RejectingInput>);
-    let mut put = |of: RejectingInput| {
+fn count_rejected(run: &FinishedRun) -> Result<(u64, Vec<RejectingInput>)> {
+    let (mut inputs, mut top, mut current) = (0, SmallestKeys::new(INPUTS), None::<RejectingInput>);
+    let mut push_input = |input: RejectingInput| {
         inputs += 1;
-        let records: u64 = of.by_reason.values().sum();
-        top.offer((Reverse(records), of.source.clone()), of);
+        let records: u64 = input.by_reason.values().sum();
+        top.offer((Reverse(records), input.source.clone()), input);
     };
     // The table is sorted by input.
     scan(run, "rejected", &["source", "reason"], &mut |batch| {
         let (sources, reasons) = (batch.text("source")?, batch.text("reason")?);
         for (source, reason) in sources.iter().zip(reasons) {
-            if of_input.as_ref().is_none_or(|of| of.source != *source) {
+            if current.as_ref().is_none_or(|of| of.source != *source) {
                 let next = RejectingInput { source: source.to_string(), by_reason: BTreeMap::new() };
-                of_input.replace(next).into_iter().for_each(&mut put);
+                current.replace(next).into_iter().for_each(&mut push_input);
             }
-            let of = of_input.as_mut().expect("it was begun");
-            *of.by_reason.entry(reason.to_string()).or_default() += 1;
+            let current_input = current.as_mut().expect("it was begun");
+            *current_input.by_reason.entry(reason.to_string()).or_default() += 1;
         }
         Ok(())
     })?;
-    of_input.into_iter().for_each(&mut put);
+    current.into_iter().for_each(&mut push_input);
     Ok((inputs, top.finish()))
 }
 
 /// Returns the settings of a job that differ from the default.
 fn settings(job: &Value) -> BTreeMap<String, String> {
-    let (mut ours, mut default) = (BTreeMap::new(), BTreeMap::new());
-    flatten("", job, &mut ours);
-    let of_kind = match job["kind"] == "dedup" {
+    let (mut settings, mut default) = (BTreeMap::new(), BTreeMap::new());
+    flatten("", job, &mut settings);
+    let defaults = match job["kind"] == "dedup" {
         true => DedupSettings::default().answer(),
         false => serde_json::to_value(Job::default()).expect("a job is plain values"),
     };
-    flatten("", &of_kind, &mut default);
+    flatten("", &defaults, &mut default);
     let place =
         |name: &str| PLACES.iter().any(|place| name == *place || place.ends_with('.') && name.starts_with(place));
-    ours.retain(|name, value| default.get(name) != Some(value) && !place(name));
-    ours
+    settings.retain(|name, value| default.get(name) != Some(value) && !place(name));
+    settings
 }
 
-fn flatten(name: &str, value: &Value, into: &mut BTreeMap<String, String>) {
+fn flatten(name: &str, value: &Value, output: &mut BTreeMap<String, String>) {
     match value.as_object() {
-        None => _ = into.insert(name.into(), value.to_string()),
+        None => _ = output.insert(name.into(), value.to_string()),
         Some(parts) => parts.iter().for_each(|(part, value)| {
             let dot = if name.is_empty() { "" } else { "." };
-            flatten(&format!("{name}{dot}{part}"), value, into);
+            flatten(&format!("{name}{dot}{part}"), value, output);
         }),
     }
 }

@@ -44,7 +44,7 @@ pub struct Forest {
     /// Pages of the sets, ascending by set, then by page.
     pages: Vec<Held>,
     /// Indices of these pages, ascending by page.
-    by_page: Vec<u32>,
+    page_order: Vec<u32>,
     /// Links between pages given by their indices, ascending by set, then the weakest first.
     links: Vec<TreeLink>,
 }
@@ -60,7 +60,7 @@ struct Held {
 /// Link between two pages given by their indices. Orders from the strongest to the weakest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct TreeLink {
-    weakness: Weakness,
+    weakest: Weakness,
     a: u32,
     b: u32,
 }
@@ -71,22 +71,22 @@ struct TreeLink {
 struct Weakness(ReportedMeasure, u32);
 
 impl Weakness {
-    fn of(by: MeasuredValue) -> Weakness {
-        match by.measure {
+    fn of(measured: MeasuredValue) -> Weakness {
+        match measured.measure {
             ReportedMeasure::Views
             | ReportedMeasure::Placeholder
             | ReportedMeasure::Declared
             | ReportedMeasure::Overlap
             | ReportedMeasure::Minhash
             | ReportedMeasure::Given
-            | ReportedMeasure::Context => Weakness(by.measure, u32::MAX - by.value),
+            | ReportedMeasure::Context => Weakness(measured.measure, u32::MAX - measured.value),
             ReportedMeasure::Exact | ReportedMeasure::Hamming | ReportedMeasure::Signatures => {
-                Weakness(by.measure, by.value)
+                Weakness(measured.measure, measured.value)
             }
         }
     }
 
-    fn by(self) -> MeasuredValue {
+    fn measured(self) -> MeasuredValue {
         match self.0 {
             ReportedMeasure::Views
             | ReportedMeasure::Placeholder
@@ -114,102 +114,102 @@ pub fn gather(run: &FinishedRun) -> Result<(SetReport, Forest)> {
     gather_within(run, PAGES)
 }
 
-/// Reads the sets like [`gather`], and holds at most `most` pages.
-fn gather_within(run: &FinishedRun, most: usize) -> Result<(SetReport, Forest)> {
-    let (all, largest) = largest(run)?;
-    let (mut forest, looked_at) = Forest::hold(run, &largest, most)?;
+/// Reads the sets like [`gather`], and holds at most `limit` pages.
+fn gather_within(run: &FinishedRun, limit: usize) -> Result<(SetReport, Forest)> {
+    let (total, largest_sets) = largest_sets(run)?;
+    let (mut forest, n_inspected) = Forest::hold(run, &largest_sets, limit)?;
     let pairs = forest.grow(run)?;
-    let mut sets = SetReport { all, looked_at, pairs, ..SetReport::default() };
+    let mut sets = SetReport { all: total, looked_at: n_inspected, pairs, ..SetReport::default() };
 
-    let mut top = SmallestKeys::new((all / WEAK_SET_DIVISOR).clamp(*WEAKEST.start(), *WEAKEST.end()) as usize);
+    let mut top = SmallestKeys::new((total / WEAK_SET_DIVISOR).clamp(*WEAKEST.start(), *WEAKEST.end()) as usize);
     for (pages, links) in forest.sets() {
-        let Some(weakest) = links.first().filter(|link| link.weakness.0 != ReportedMeasure::Exact) else { continue };
+        let Some(weakest) = links.first().filter(|link| link.weakest.0 != ReportedMeasure::Exact) else { continue };
         let set = forest.pages[pages.start].set;
-        top.offer((Reverse(weakest.weakness), Reverse(pages.len()), set), set);
+        top.offer((Reverse(weakest.weakest), Reverse(pages.len()), set), set);
     }
-    let mut shown = top.finish();
-    sets.weakest = shown.len() as u64;
-    let more: Vec<DocId> = largest.iter().map(|of| of.0).filter(|set| !shown.contains(set)).collect();
-    shown.extend(more);
-    sets.shown = shown.into_iter().filter_map(|set| forest.shown(set)).collect();
+    let mut largest = top.finish();
+    sets.weakest = largest.len() as u64;
+    let other_sets: Vec<DocId> = largest_sets.iter().map(|of| of.0).filter(|set| !largest.contains(set)).collect();
+    largest.extend(other_sets);
+    sets.shown = largest.into_iter().filter_map(|set| forest.set_shown(set)).collect();
     Ok((sets, forest))
 }
 
 /// Counts the sets, and finds the largest with their number of pages.
-fn largest(run: &FinishedRun) -> Result<(u64, Vec<(DocId, u64)>)> {
-    let (mut all, mut top) = (0, SmallestKeys::new(LARGEST_SETS));
+fn largest_sets(run: &FinishedRun) -> Result<(u64, Vec<(DocId, u64)>)> {
+    let (mut total, mut top) = (0, SmallestKeys::new(LARGEST_SETS));
     let (mut set, mut pages) = (None, 0u64);
-    let mut put = |set: Option<DocId>, pages: u64| {
+    let mut push_set = |set: Option<DocId>, pages: u64| {
         if let Some(set) = set {
-            all += 1;
+            total += 1;
             top.offer((Reverse(pages), set), (set, pages));
         }
     };
     scan(run, "clusters", &["cluster"], &mut |batch| {
         for &cluster in batch.u64("cluster")? {
             if set != Some(cluster) {
-                put(set.replace(cluster), std::mem::take(&mut pages));
+                push_set(set.replace(cluster), std::mem::take(&mut pages));
             }
             pages += 1;
         }
         Ok(())
     })?;
-    put(set, pages);
-    Ok((all, top.finish()))
+    push_set(set, pages);
+    Ok((total, top.finish()))
 }
 
 impl Forest {
     /// Holds the pages of the largest sets and of as many others as fit. Returns the number of
     /// sets.
-    fn hold(run: &FinishedRun, largest: &[(DocId, u64)], most: usize) -> Result<(Forest, u64)> {
+    fn hold(run: &FinishedRun, largest_sets: &[(DocId, u64)], limit: usize) -> Result<(Forest, u64)> {
         let rows = run.rows("clusters");
         // Aims at a little less than fits, because a sample varies in size.
-        let share = (rows * 9 / 8).div_ceil(most.max(1) as u64).max(1);
-        let zeros = if rows as usize <= most { 0 } else { share.next_power_of_two().trailing_zeros() };
+        let share = (rows * 9 / 8).div_ceil(limit.max(1) as u64).max(1);
+        let zeros = if rows as usize <= limit { 0 } else { share.next_power_of_two().trailing_zeros() };
         // Reserves space for the largest sets that fit.
-        let (mut capacity, mut largest_held) = (most, Vec::new());
-        for &(set, pages) in largest {
-            if let Some(left) = capacity.checked_sub(pages as usize) {
-                capacity = left;
+        let (mut capacity, mut largest_held) = (limit, Vec::new());
+        for &(set, pages) in largest_sets {
+            if let Some(remaining) = capacity.checked_sub(pages as usize) {
+                capacity = remaining;
                 largest_held.push(set);
             }
         }
         let mut forest = Forest::default();
-        let (mut set, mut begins, mut taken, mut is_large, mut looked_at) = (None, 0, false, false, 0);
+        let (mut set, mut start, mut kept_pages, mut is_large, mut n_inspected) = (None, 0, false, false, 0);
         scan(run, "clusters", &["cluster", "doc_id", "role"], &mut |batch| {
             let (sets, pages, roles) = (batch.u64("cluster")?, batch.u64("doc_id")?, batch.text("role")?);
             for row in 0..batch.rows() {
                 if set != Some(sets[row]) {
-                    (set, begins) = (Some(sets[row]), forest.pages.len());
+                    (set, start) = (Some(sets[row]), forest.pages.len());
                     is_large = largest_held.contains(&sets[row]);
-                    taken = is_large || sets[row].trailing_zeros() >= zeros;
-                    looked_at += u64::from(taken);
+                    kept_pages = is_large || sets[row].trailing_zeros() >= zeros;
+                    n_inspected += u64::from(kept_pages);
                 }
-                if taken && !is_large && capacity == 0 {
+                if kept_pages && !is_large && capacity == 0 {
                     // Releases the space of the incomplete set.
-                    capacity += forest.pages.len() - begins;
-                    forest.pages.truncate(begins);
-                    (taken, looked_at) = (false, looked_at - 1);
+                    capacity += forest.pages.len() - start;
+                    forest.pages.truncate(start);
+                    (kept_pages, n_inspected) = (false, n_inspected - 1);
                 }
-                if taken && !is_large {
+                if kept_pages && !is_large {
                     capacity -= 1;
                 }
-                if taken {
+                if kept_pages {
                     forest.pages.push(Held { set: sets[row], page: pages[row], role: role(&roles[row])? });
                 }
             }
             Ok(())
         })?;
-        forest.by_page = (0..forest.pages.len() as u32).collect();
+        forest.page_order = (0..forest.pages.len() as u32).collect();
         let pages = &forest.pages;
-        forest.by_page.sort_unstable_by_key(|&number| pages[number as usize].page);
-        Ok((forest, looked_at))
+        forest.page_order.sort_unstable_by_key(|&number| pages[number as usize].page);
+        Ok((forest, n_inspected))
     }
 
     /// Returns the index of a page that is held.
     fn number(&self, page: DocId) -> Option<u32> {
-        let found = self.by_page.binary_search_by_key(&page, |&number| self.pages[number as usize].page);
-        found.ok().map(|at| self.by_page[at])
+        let position = self.page_order.binary_search_by_key(&page, |&number| self.pages[number as usize].page);
+        position.ok().map(|at| self.page_order[at])
     }
 
     /// Builds the spanning trees. Returns the number of pairs in the table by measure.
@@ -225,9 +225,8 @@ impl Forest {
                     None => _ = pairs.insert(measures[row].to_string(), 1),
                 }
                 if let (Some(x), Some(y)) = (self.number(a[row]), self.number(b[row])) {
-                    let weakness =
-                        Weakness::of(MeasuredValue { measure: measure(&measures[row])?, value: values[row] });
-                    self.links.push(TreeLink { weakness, a: x, b: y });
+                    let weakest = Weakness::of(MeasuredValue { measure: measure(&measures[row])?, value: values[row] });
+                    self.links.push(TreeLink { weakest, a: x, b: y });
                     if self.links.len() == capacity {
                         self.thin();
                     }
@@ -252,11 +251,11 @@ impl Forest {
 
     /// Iterates over the sets: the indices of its pages, and its links, the weakest first.
     fn sets(&self) -> impl Iterator<Item = (std::ops::Range<usize>, &[TreeLink])> {
-        let (mut at, mut link) = (0, 0);
+        let (mut page, mut link) = (0, 0);
         self.pages.chunk_by(|x, y| x.set == y.set).map(move |pages| {
-            let range = at..at + pages.len();
+            let range = page..page + pages.len();
             let links = self.links[link..].partition_point(|of| range.contains(&(of.a as usize)));
-            (at, link) = (range.end, link + links);
+            (page, link) = (range.end, link + links);
             (range, &self.links[link - links..link])
         })
     }
@@ -265,38 +264,38 @@ impl Forest {
     fn set(&self, set: DocId) -> Option<(std::ops::Range<usize>, &[TreeLink])> {
         let first = self.pages.partition_point(|of| of.set < set);
         let end = self.pages.partition_point(|of| of.set <= set);
-        let of = |link: &TreeLink| self.pages[link.a as usize].set;
-        let from = self.links.partition_point(|link| of(link) < set);
-        let to = self.links.partition_point(|link| of(link) <= set);
-        (first < end).then_some((first..end, &self.links[from..to]))
+        let set_of = |link: &TreeLink| self.pages[link.a as usize].set;
+        let lower = self.links.partition_point(|link| set_of(link) < set);
+        let last = self.links.partition_point(|link| set_of(link) <= set);
+        (first < end).then_some((first..end, &self.links[lower..last]))
     }
 
     /// Returns the displayed part of a set.
-    fn shown(&self, set: DocId) -> Option<SimilarSet> {
+    fn set_shown(&self, set: DocId) -> Option<SimilarSet> {
         let (pages, links) = self.set(set)?;
-        let all = pages.len() <= MEMBERS;
-        let links = &links[..if all { links.len() } else { links.len().min(LINKS) }];
+        let is_whole = pages.len() <= MEMBERS;
+        let links = &links[..if is_whole { links.len() } else { links.len().min(LINKS) }];
         let mut order: Vec<usize> = pages.clone().filter(|&at| self.pages[at].role == 0).take(1).collect();
         order.extend(links.iter().flat_map(|link| [link.a as usize, link.b as usize]));
         let mut rest: Vec<usize> = pages.clone().collect();
         rest.sort_by_key(|&at| self.pages[at].role);
         order.extend(rest);
-        let mut seen = BTreeSet::new();
-        order.retain(|&at| seen.insert(at));
+        let mut pairs = BTreeSet::new();
+        order.retain(|&at| pairs.insert(at));
         // The ends of links come first, so that every displayed link has both ends displayed.
         order.truncate(MEMBERS);
-        if all {
+        if is_whole {
             // Nothing was cut, so the order may follow roles instead of links.
             order.sort_by_key(|&at| (self.pages[at].role, self.pages[at].page));
         }
         let place =
             |number: u32| order.iter().position(|&at| at == number as usize).expect("the ends of links are shown");
-        let member = |&at: &usize| SetMember {
-            id: self.pages[at].page,
+        let member = |&position: &usize| SetMember {
+            id: self.pages[position].page,
             url: String::new(),
             title: String::new(),
             host: String::new(),
-            role: ROLES[self.pages[at].role as usize].into(),
+            role: ROLES[self.pages[position].role as usize].into(),
             text_bytes: 0,
             chunks: 0,
         };
@@ -310,7 +309,7 @@ impl Forest {
                 .map(|link| SpanningLink {
                     a: place(link.a),
                     b: place(link.b),
-                    by: link.weakness.by(),
+                    by: link.weakest.measured(),
                     sides: self.sides(set, link),
                 })
                 .collect(),
@@ -319,17 +318,17 @@ impl Forest {
 
     /// Counts the pages that remain connected to either end of a link if the link and all weaker
     /// ones are cut.
-    fn sides(&self, set: DocId, cut: &TreeLink) -> [u64; 2] {
+    fn sides(&self, set: DocId, weakest_link: &TreeLink) -> [u64; 2] {
         let Some((pages, links)) = self.set(set) else { return [0, 0] };
         let mut parts = UnionFind::new(pages.len());
         let place = |number: u32| number - pages.start as u32;
-        for link in links.iter().filter(|link| link < &cut) {
+        for link in links.iter().filter(|link| link < &weakest_link) {
             parts.union(place(link.a), place(link.b));
         }
-        let [a, b] = [place(cut.a), place(cut.b)].map(|of| parts.find(of));
+        let [a, b] = [place(weakest_link.a), place(weakest_link.b)].map(|of| parts.find(of));
         let mut sides = [0, 0];
-        for at in 0..pages.len() as u32 {
-            let part = parts.find(at);
+        for page in 0..pages.len() as u32 {
+            let part = parts.find(page);
             sides[0] += u64::from(part == a);
             sides[1] += u64::from(part == b);
         }
@@ -350,7 +349,7 @@ impl Forest {
     pub fn tree(&self, set: DocId) -> Vec<(DocId, DocId, MeasuredValue)> {
         let page = |number: u32| self.pages[number as usize].page;
         let links = self.set(set).map_or(&[][..], |of| of.1);
-        links.iter().map(|link| (page(link.a), page(link.b), link.weakness.by())).collect()
+        links.iter().map(|link| (page(link.a), page(link.b), link.weakest.measured())).collect()
     }
 }
 
@@ -363,16 +362,16 @@ fn role(word: &str) -> Result<u8> {
 }
 
 fn measure(word: &str) -> Result<ReportedMeasure> {
-    let unknown = || Error::input("pairs", format!("the measure {word} is unknown to this build"));
-    ReportedMeasure::parse(word).ok_or_else(unknown)
+    let unknown_measure = || Error::input("pairs", format!("the measure {word} is unknown to this build"));
+    ReportedMeasure::parse(word).ok_or_else(unknown_measure)
 }
 
 /// Adds the data of pages.
 pub fn name(sets: &mut SetReport, rows: &PageRows) {
     for set in &mut sets.shown {
         for member in &mut set.members {
-            if let Some(named) = rows.get(member.id) {
-                *member = SetMember { role: std::mem::take(&mut member.role), ..named.member.clone() };
+            if let Some(page) = rows.get(member.id) {
+                *member = SetMember { role: std::mem::take(&mut member.role), ..page.member.clone() };
             }
         }
         set.hosts = set.members.iter().map(|member| &member.host).collect::<BTreeSet<_>>().len() as u64;
@@ -409,13 +408,13 @@ mod tests {
             ("measure", TableColumn::Text(links.iter().map(|_| "overlap").collect())),
             ("value", TableColumn::U32(links.iter().map(|link| link.1).collect())),
         ]);
-        let put = |(name, table): (&str, &Table)| {
+        let write_table = |(name, table): (&str, &Table)| {
             let (path, bytes) = (format!("{name}/part-00000.parquet"), encode(table).unwrap());
             folder.join(&path).unwrap().put(&bytes).unwrap();
             FileEntry::new(&path, Some(table.rows() as u64), &bytes)
         };
         let manifest = Manifest {
-            files: [("clusters", &clusters), ("pairs", &pairs)].map(put).into(),
+            files: [("clusters", &clusters), ("pairs", &pairs)].map(write_table).into(),
             ..Manifest::new("", serde_json::Value::Null)
         };
         (dir, FinishedRun { folder, manifest })
@@ -432,16 +431,16 @@ mod tests {
     #[test]
     fn too_many_sets_are_sampled_including_the_largest() {
         let (_dir, run) = run(&sets());
-        let (all, _) = gather(&run).unwrap();
-        assert_eq!((all.all, all.looked_at, all.pairs["overlap"]), (64, 64, 63 * 3 + 39));
+        let (total, _) = gather(&run).unwrap();
+        assert_eq!((total.all, total.looked_at, total.pairs["overlap"]), (64, 64, 63 * 3 + 39));
         // The weakest sets come first; ties go to the larger set, then to the smaller id.
-        assert_eq!(all.shown.iter().take(3).map(|set| set.id).collect::<Vec<_>>(), [64 * 21 + 5, 65, 130]);
-        assert!(all.shown[0].links.is_sorted_by_key(|link| link.by.value) && all.shown[0].links.len() == LINKS);
-        assert_eq!(all.shown[0].links[0].sides, [1, 39]);
-        for most in [40, 100, 200] {
-            let (some, forest) = gather_within(&run, most).unwrap();
-            assert!(some.all == 64 && some.looked_at < 64 && forest.pages.len() <= most, "{most}");
-            assert_eq!(some.shown[0], all.shown[0], "{most}");
+        assert_eq!(total.shown.iter().take(3).map(|set| set.id).collect::<Vec<_>>(), [64 * 21 + 5, 65, 130]);
+        assert!(total.shown[0].links.is_sorted_by_key(|link| link.by.value) && total.shown[0].links.len() == LINKS);
+        assert_eq!(total.shown[0].links[0].sides, [1, 39]);
+        for limit in [40, 100, 200] {
+            let (sample, forest) = gather_within(&run, limit).unwrap();
+            assert!(sample.all == 64 && sample.looked_at < 64 && forest.pages.len() <= limit, "{limit}");
+            assert_eq!(sample.shown[0], total.shown[0], "{limit}");
             // The examined sets are complete.
             for (pages, links) in forest.sets() {
                 assert_eq!(pages.len(), links.len() + 1);

@@ -34,18 +34,21 @@ pub fn gather(run: &FinishedRun) -> Result<SkipReport> {
         if file.path == "exports/prefixes.tsv" {
             lists.prefixes = text.lines().skip(1).filter_map(prefix).take(PREFIXES).collect();
         }
-        let shown = text.lines().take(LINES).map(|line| line.chars().take(LINE).collect());
-        lists.exports.push(ExportFile { path: file.path.clone(), bytes: file.bytes, head: shown.collect() });
+        let lines = text.lines().take(LINES).map(|line| line.chars().take(LINE).collect());
+        lists.exports.push(ExportFile { path: file.path.clone(), bytes: file.bytes, head: lines.collect() });
     }
     each_rule(run, &mut |row| {
-        let (counts, saved) = (row.counts(), row.saved);
+        let (counts, saved_bytes) = (row.counts(), row.saved);
         lists.all_rules += 1;
-        lists.saved_by_rules += saved;
-        let at = lists.rules.partition_point(|rule| rule.saved >= saved);
-        if at < RULES {
+        lists.saved_by_rules += saved_bytes;
+        let position = lists.rules.partition_point(|rule| rule.saved >= saved_bytes);
+        if position < RULES {
             let (scope, kind, pattern, replacement) = (row.scope, row.kind, row.pattern, row.replacement);
             let (support, violations) = (counts.support, counts.violations);
-            lists.rules.insert(at, UrlRule { scope, kind, pattern, replacement, support, violations, saved });
+            lists.rules.insert(
+                position,
+                UrlRule { scope, kind, pattern, replacement, support, violations, saved: saved_bytes },
+            );
             lists.rules.truncate(RULES);
         }
         Ok(())
@@ -59,11 +62,11 @@ fn head(run: &FinishedRun, file: &FileEntry) -> Result<String> {
         return Ok(String::new());
     }
     let bytes = open(&run.folder.join(&file.path)?)?.read_at(0, HEAD_BYTES.min(file.bytes) as usize)?;
-    let whole = match bytes.len() as u64 == file.bytes {
+    let is_whole = match bytes.len() as u64 == file.bytes {
         true => bytes.len(),
         false => bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(bytes.len()),
     };
-    Ok(String::from_utf8_lossy(&bytes[..whole]).into_owned())
+    Ok(String::from_utf8_lossy(&bytes[..is_whole]).into_owned())
 }
 
 /// Parses a row of `prefixes.tsv`.

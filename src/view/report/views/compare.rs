@@ -35,15 +35,15 @@ fn item(html: &mut Html, number: usize, pair: &PageComparison) {
     html.markup("</span><span class=sub>").crawled(&pair.pages[0].host).text(" and ").crawled(&pair.pages[1].host);
     html.markup("</span></span><span class=tag>").text(&pair.why).markup("</span></summary><div class=inside>");
     let direct = pair.chain.first().filter(|_| pair.chain.len() == 1);
-    let counting =
+    let counted_chunks =
         direct.filter(|step| step.by.measure == ReportedMeasure::Overlap).map(|step| u64::from(step.by.value));
-    self::pair(html, pair, &verdict(pair), counting);
+    self::pair(html, pair, &verdict(pair), counted_chunks);
     html.markup("</div></details>");
 }
 
-/// Renders two pages side by side below a verdict. `counting` is the number of common chunks that
-/// count.
-pub fn pair(html: &mut Html, pair: &PageComparison, verdict: &str, counting: Option<u64>) {
+/// Renders two pages side by side below a verdict. `counted_chunks` is the number of common chunks
+/// that count.
+pub fn pair(html: &mut Html, pair: &PageComparison, verdict: &str, counted_chunks: Option<u64>) {
     html.markup(if pair.together {
         "<p class=verdict><b>Together.</b> "
     } else {
@@ -55,11 +55,11 @@ pub fn pair(html: &mut Html, pair: &PageComparison, verdict: &str, counting: Opt
     }
     html.markup("</div><div class=\"tiles four\">");
     tile(html, if pair.same_text { "yes" } else { "no" }, "same text");
-    if let Some(shared) = &pair.shared {
-        let [a, b] = shared.of.map(count);
-        tile(html, &count(shared.both), &format!("chunks on both, of {a} and {b}, including boilerplate"));
+    if let Some(shared_texts) = &pair.shared {
+        let [a, b] = shared_texts.of.map(count);
+        tile(html, &count(shared_texts.both), &format!("chunks on both, of {a} and {b}, including boilerplate"));
     }
-    tile(html, &counting.map_or("–".into(), count), "of these counted by the run for this pair");
+    tile(html, &counted_chunks.map_or("–".into(), count), "of these counted by the run for this pair");
     tile(html, &pair.bits.map_or("–".into(), |bits| bits.to_string()), "differing bits of the simhashes");
     html.markup("</div>");
     chain(html, pair);
@@ -72,8 +72,8 @@ pub fn pair(html: &mut Html, pair: &PageComparison, verdict: &str, counting: Opt
         html.markup("<h2 class=gap>Side by side</h2>");
         diff(html, &pair.diff);
     }
-    if let Some(shared) = pair.shared.as_ref().filter(|shared| !shared.some.is_empty()) {
-        chunks(html, shared);
+    if let Some(shared_texts) = pair.shared.as_ref().filter(|shared| !shared.some.is_empty()) {
+        chunks(html, shared_texts);
     }
 }
 
@@ -148,8 +148,8 @@ pub(super) fn diff(html: &mut Html, rows: &[DiffRow]) {
             }
             DiffRow::Changed { left, right } => {
                 html.markup("<tr>");
-                changed(html, left.as_deref(), ["<td class=gone>", "<del>", "</del>"]);
-                changed(html, right.as_deref(), ["<td class=new>", "<ins>", "</ins>"]);
+                write_changed(html, left.as_deref(), ["<td class=gone>", "<del>", "</del>"]);
+                write_changed(html, right.as_deref(), ["<td class=new>", "<ins>", "</ins>"]);
                 html.markup("</tr>");
             }
         }
@@ -157,37 +157,37 @@ pub(super) fn diff(html: &mut Html, rows: &[DiffRow]) {
     html.markup("</tbody></table></div>");
 }
 
-fn changed(html: &mut Html, words: Option<&[DiffWords]>, [cell, begin, end]: [&'static str; 3]) {
+fn write_changed(html: &mut Html, words: Option<&[DiffWords]>, [cell, begin, end]: [&'static str; 3]) {
     let Some(words) = words else {
         html.markup("<td class=absent></td>");
         return;
     };
     html.markup(cell);
-    for of in words {
-        match of.changed {
-            true => html.markup(begin).text(&of.text).markup(end),
-            false => html.text(&of.text),
+    for word in words {
+        match word.changed {
+            true => html.markup(begin).text(&word.text).markup(end),
+            false => html.text(&word.text),
         };
     }
     html.markup("</td>");
 }
 
-fn chunks(html: &mut Html, shared: &SharedTexts) {
-    let known = shared.some.iter().any(|chunk| chunk.pages.is_some());
+fn chunks(html: &mut Html, shared_texts: &SharedTexts) {
+    let has_counts = shared_texts.some.iter().any(|chunk| chunk.pages.is_some());
     html.markup("<details class=data><summary>").text(format_args!(
         "{} of {} chunks on both",
-        shared.some.len(),
-        count(shared.both)
+        shared_texts.some.len(),
+        count(shared_texts.both)
     ));
     html.markup("</summary><div class=scroll tabindex=0 role=group aria-label=chunks><table class=small><thead><tr><th scope=col>chunk</th>");
-    html.markup(if known {
+    html.markup(if has_counts {
         "<th scope=col class=num>on pages</th></tr></thead><tbody>"
     } else {
         "</tr></thead><tbody>"
     });
-    for chunk in &shared.some {
+    for chunk in &shared_texts.some {
         html.markup("<tr><td class=url>").crawled(&chunk.text).markup("</td>");
-        if known {
+        if has_counts {
             html.markup("<td class=num>").text(chunk.pages.map_or("–".into(), count)).markup("</td>");
         }
         html.markup("</tr>");

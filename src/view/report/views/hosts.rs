@@ -1,6 +1,6 @@
 //! View of hosts: the hosts that share pages, and the pages of each that may be skipped.
 
-use super::{cut, filter, heading};
+use super::{filter, heading, write_cut_note};
 use crate::report::charts::bars::{bar, spot};
 use crate::report::charts::{figure, graph, matrix};
 use crate::report::contract::{HostPair, HostReport, ResultReport};
@@ -8,47 +8,47 @@ use crate::report::figures::{bytes, count, counted, share};
 use crate::report::html::Html;
 
 pub(super) fn write(html: &mut Html, report: &ResultReport) {
-    let of = &report.hosts;
-    let pairs = |kind: &str| of.pairs.get(kind).copied().unwrap_or(0);
+    let hosts = &report.hosts;
+    let pairs = |kind: &str| hosts.pairs.get(kind).copied().unwrap_or(0);
     let lead = format!(
         "{}. {} mirrors (nearly all pages of one are on the other), {} some pages, {} one server with two names.",
-        counted(of.all, "host", "hosts"),
+        counted(hosts.all, "host", "hosts"),
         counted(pairs("mirror"), "pair of hosts is", "pairs of hosts are"),
         if pairs("part") == 1 { "1 pair shares".into() } else { format!("{} share", count(pairs("part"))) },
         if pairs("alias") == 1 { "1 is".into() } else { format!("{} are", count(pairs("alias"))) },
     );
     heading(html, "hosts", "Hosts", &lead);
-    if of.matrix_hosts.len() > 1 {
-        shared(html, of);
+    if hosts.matrix_hosts.len() > 1 {
+        write_shared(html, hosts);
     }
-    table(html, of);
-    pair_table(html, of);
+    table(html, hosts);
+    pair_table(html, hosts);
 }
 
-fn shared(html: &mut Html, of: &HostReport) {
-    let rows: Vec<Vec<String>> = of.matrix.iter().map(cells).collect();
+fn write_shared(html: &mut Html, report: &HostReport) {
+    let rows: Vec<Vec<String>> = report.matrix.iter().map(cells).collect();
     let heads = ["host", "other host", "shared", "share of its pages", "share of the other's pages", "kind"];
-    let most = of.matrix.iter().max_by_key(|pair| pair.shared);
-    let sentence = most.map_or_else(String::new, |pair| {
+    let max_shared = report.matrix.iter().max_by_key(|pair| pair.shared);
+    let sentence = max_shared.map_or_else(String::new, |pair| {
         format!("{} and {} share the most, {}", pair.a, pair.b, counted(pair.shared, "page", "pages"))
     });
     html.markup(
         "<div class=pair><div class=card><h2>Hosts with the same pages</h2><p class=ask>Per cent of the row's pages ",
     );
     html.markup("with a copy on the column's host. Frame: mirror; dashed frame: alias. (SGM98, Server Map)</p><div class=chart-wide tabindex=0 role=group aria-label=Matrix>");
-    figure(html, &sentence, &matrix::matrix(&of.matrix_hosts, &of.matrix), &heads, &rows);
+    figure(html, &sentence, &matrix::matrix(&report.matrix_hosts, &report.matrix), &heads, &rows);
     html.markup("</div></div><div class=card><h2>Pairs of these hosts</h2><p class=ask>The width of a curve is the number of pages that ");
     html.markup("two hosts share. Orange: mirror; dashed: alias; grey: part.</p><div class=chart-wide tabindex=0 role=group aria-label=Graph>");
     let sentence = format!(
         "{} between {}",
-        counted(of.matrix.len() as u64, "pair", "pairs"),
-        counted(of.matrix_hosts.len() as u64, "host", "hosts")
+        counted(report.matrix.len() as u64, "pair", "pairs"),
+        counted(report.matrix_hosts.len() as u64, "host", "hosts")
     );
-    let rows: Vec<Vec<String>> = of.matrix_hosts.iter().map(|host| degree(host, &of.matrix)).collect();
+    let rows: Vec<Vec<String>> = report.matrix_hosts.iter().map(|host| degree(host, &report.matrix)).collect();
     figure(
         html,
         &sentence,
-        &graph::hosts(&of.matrix_hosts, &of.matrix),
+        &graph::hosts(&report.matrix_hosts, &report.matrix),
         &["host", "shares with", "maximum of shared pages"],
         &rows,
     );
@@ -61,13 +61,13 @@ fn cells(pair: &HostPair) -> Vec<String> {
 }
 
 fn degree(host: &str, pairs: &[HostPair]) -> Vec<String> {
-    let of_host = || pairs.iter().filter(|pair| pair.a == host || pair.b == host);
-    let most = of_host().map(|pair| pair.shared).max().unwrap_or(0);
-    vec![host.into(), count(of_host().count() as u64), count(most)]
+    let pairs_of_host = || pairs.iter().filter(|pair| pair.a == host || pair.b == host);
+    let max_shared = pairs_of_host().map(|pair| pair.shared).max().unwrap_or(0);
+    vec![host.into(), count(pairs_of_host().count() as u64), count(max_shared)]
 }
 
-fn table(html: &mut Html, of: &HostReport) {
-    let longest = of.shown.iter().map(|host| host.crawl.pages).max().unwrap_or(0);
+fn table(html: &mut Html, report: &HostReport) {
+    let longest = report.shown.iter().map(|host| host.crawl.pages).max().unwrap_or(0);
     html.markup("<div class=card><h2>Pages to skip, by host</h2><ul class=legend><li>");
     spot(html, "f-stay");
     html.markup("stays</li><li>");
@@ -77,7 +77,7 @@ fn table(html: &mut Html, of: &HostReport) {
     html.markup("<div class=\"scroll tall\" tabindex=0 role=group aria-label=\"table of hosts\"><table id=host-table data-sort><thead><tr>");
     html.markup("<th scope=col>host</th><th scope=col class=num>pages</th><th scope=col class=num aria-sort=descending>may be skipped</th>");
     html.markup("<th scope=col class=wide-only data-plain><span class=unseen>parts</span></th><th scope=col class=num>saves</th></tr></thead>");
-    for host in &of.shown {
+    for host in &report.shown {
         html.markup("<tbody><tr><td class=url>")
             .crawled(&host.host)
             .markup("<td class=num>")
@@ -89,19 +89,19 @@ fn table(html: &mut Html, of: &HostReport) {
         html.markup("</tbody>");
     }
     html.markup("</table></div>");
-    cut(html, of.shown.len(), of.all, "hosts", "hosts");
+    write_cut_note(html, report.shown.len(), report.all, "hosts", "hosts");
     html.markup("</div>");
 }
 
-fn pair_table(html: &mut Html, of: &HostReport) {
-    if of.shown_pairs.is_empty() {
+fn pair_table(html: &mut Html, report: &HostReport) {
+    if report.shown_pairs.is_empty() {
         return;
     }
     html.markup("<p></p><div class=card><h2>Pairs of hosts that share the most</h2><div class=\"scroll tall\" tabindex=0 role=group ");
     html.markup("aria-label=\"pairs of hosts\"><table data-sort id=pair-table><thead><tr><th scope=col>host</th><th scope=col>other host</th>");
     html.markup("<th scope=col class=num aria-sort=descending>pages shared</th><th scope=col class=\"num wide-only\">of its pages</th>");
     html.markup("<th scope=col class=\"num wide-only\">of the other's</th><th scope=col class=\"num wide-only\">same path</th><th scope=col>kind</th></tr></thead>");
-    for pair in &of.shown_pairs {
+    for pair in &report.shown_pairs {
         html.markup("<tbody><tr><td class=url>").crawled(&pair.a).markup("<td class=url>").crawled(&pair.b);
         html.markup("<td class=num>").text(count(pair.shared)).markup("<td class=\"num wide-only\">");
         html.text(share(pair.shared, pair.pages_a))
@@ -111,6 +111,6 @@ fn pair_table(html: &mut Html, of: &HostReport) {
         html.markup("</tbody>");
     }
     html.markup("</table></div>");
-    cut(html, of.shown_pairs.len(), of.pairs.values().sum(), "pairs", "server_pairs");
+    write_cut_note(html, report.shown_pairs.len(), report.pairs.values().sum(), "pairs", "server_pairs");
     html.markup("</div>");
 }

@@ -1,6 +1,6 @@
 //! View of mirrors: a row for each original, with its copies.
 
-use super::{cut, filter, heading};
+use super::{filter, heading, write_cut_note};
 use crate::report::charts::bars::{bar, strip};
 use crate::report::contract::{MirrorGroup, ResultReport};
 use crate::report::figures::{bytes, count, counted, share};
@@ -8,17 +8,17 @@ use crate::report::html::Html;
 use crate::report::markup::name;
 
 pub(super) fn write(html: &mut Html, report: &ResultReport) {
-    let of = &report.mirrors;
-    let lead = match of.all {
+    let mirrors = &report.mirrors;
+    let lead = match mirrors.all {
         0 => "No collection of this crawl has a mirror.".to_string(),
-        all => format!(
+        total => format!(
             "{}. Each row is an original with its mirrors. Its bars show the pages of each copy; the first one, \
              in green, is kept. A short bar is a partial mirror.",
-            counted(all, "collection has mirrors", "collections have mirrors")
+            counted(total, "collection has mirrors", "collections have mirrors")
         ),
     };
     heading(html, "mirrors", "Mirrored collections", &lead);
-    if of.shown.is_empty() {
+    if mirrors.shown.is_empty() {
         return;
     }
     filter(html, "mirror-table", "Filter by title, host or path");
@@ -27,9 +27,9 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
     html.markup("<th scope=col class=num>pages</th><th scope=col class=wide-only data-plain>each copy</th>");
     html.markup("<th scope=col class=num aria-sort=descending>may be skipped</th><th scope=col class=\"num wide-only\">bytes</th>");
     html.markup("<th scope=col class=\"num wide-only\">text that is kept</th></tr></thead>");
-    of.shown.iter().for_each(|mirror| row(html, mirror));
+    mirrors.shown.iter().for_each(|mirror| row(html, mirror));
     html.markup("</table></div>");
-    cut(html, of.shown.len(), of.all, "originals", "collections");
+    write_cut_note(html, mirrors.shown.len(), mirrors.all, "originals", "collections");
 }
 
 fn row(html: &mut Html, mirror: &MirrorGroup) {
@@ -66,8 +66,8 @@ fn row(html: &mut Html, mirror: &MirrorGroup) {
         .markup("</summary><div class=scroll><table class=small data-mark=pages><thead><tr>");
     html.markup("<th scope=col><span class=unseen>role</span></th><th scope=col>root page</th><th scope=col class=num>pages</th>");
     // Some results lack the column.
-    let knows = mirror.shown.iter().any(|copy| copy.links_from_elsewhere.is_some());
-    if knows {
+    let has_links = mirror.shown.iter().any(|copy| copy.links_from_elsewhere.is_some());
+    if has_links {
         html.markup("<th scope=col class=num>links from other hosts</th>");
     }
     html.markup("<th scope=col class=wide-only>of the largest</th></tr></thead><tbody>");
@@ -83,7 +83,7 @@ fn row(html: &mut Html, mirror: &MirrorGroup) {
             html.markup("<div class=sub>all below ").crawled(&copy.prefix).markup("</div>");
         }
         html.markup("</td><td class=num>").text(count(copy.size)).markup("</td>");
-        if knows {
+        if has_links {
             html.markup("<td class=num>").text(copy.links_from_elsewhere.map_or("–".into(), count)).markup("</td>");
         }
         html.markup("<td class=\"wide-only level\">");

@@ -43,34 +43,34 @@ pub fn page(report: &ResultReport) -> String {
     ];
     views.extend(report.parts.iter().map(part));
     views.push(view("run", "Run", |html, report| run_facts::write(html, &report.inputs, &report.digest, &report.run)));
-    whole(&report.inputs.join(", "), &report.digest, &views)
+    page_of_views(&report.inputs.join(", "), &report.digest, &views)
 }
 
 /// Renders the page of a report of generic views.
 pub fn outline_page(outline: &ResultOutline) -> String {
     let mut views: Vec<View<'_>> = outline.parts.iter().map(part).collect();
-    if let Some(of) = &outline.clusters {
-        let at = views.len().min(1);
-        views.insert(at, ("clusters", "Clusters", Box::new(|html| clusters::write(html, of))));
+    if let Some(clusters) = &outline.clusters {
+        let first_view = views.len().min(1);
+        views.insert(first_view, ("clusters", "Clusters", Box::new(|html| clusters::write(html, clusters))));
     }
     let run = |html: &mut Html| run_facts::write(html, &outline.inputs, &outline.digest, &outline.run);
     views.push(("run", "Run", Box::new(run)));
-    whole(&outline.inputs.join(", "), &outline.digest, &views)
+    page_of_views(&outline.inputs.join(", "), &outline.digest, &views)
 }
 
-fn part(of: &ViewPart) -> View<'_> {
-    (of.id, of.name, Box::new(|html| parts::write(html, of)))
+fn part(part: &ViewPart) -> View<'_> {
+    (part.id, part.name, Box::new(|html| parts::write(html, part)))
 }
 
 /// Renders a page around its views.
-fn whole(title: &str, digest: &str, views: &[View<'_>]) -> String {
+fn page_of_views(title: &str, digest: &str, views: &[View<'_>]) -> String {
     let mut html = Html::new();
     head(&mut html, title);
-    let mut about = Html::new();
-    about.markup("<div class=where>").crawled(title).markup(" · job ").text(&digest[..digest.len().min(12)]);
-    about.markup("</div><button class=\"chip script-only\" id=theme type=button>Dark</button>");
+    let mut top_markup = Html::new();
+    top_markup.markup("<div class=where>").crawled(title).markup(" · job ").text(&digest[..digest.len().min(12)]);
+    top_markup.markup("</div><button class=\"chip script-only\" id=theme type=button>Dark</button>");
     let names: Vec<(&str, &str)> = views.iter().map(|(id, name, _)| (*id, *name)).collect();
-    top(&mut html, &about, "#", &names, None);
+    top(&mut html, &top_markup, "#", &names, None);
     html.markup("<main id=main").attribute("data-job", digest).markup(">");
     for (id, _, write) in views {
         html.markup("<section class=view id=").markup(id).markup(" aria-labelledby=\"").markup(id).markup("-head\">");
@@ -88,12 +88,12 @@ fn head(html: &mut Html, title: &str) {
         policy_hash(STYLE),
         policy_hash(SCRIPT)
     );
-    let mut own = Html::new();
+    let mut head = Html::new();
     // The single quotes of a policy need no escape between double quotes.
-    own.markup("<meta name=referrer content=no-referrer><meta http-equiv=Content-Security-Policy content=\"")
+    head.markup("<meta name=referrer content=no-referrer><meta http-equiv=Content-Security-Policy content=\"")
         .text(policy);
-    own.markup("\"><style>").markup(STYLE).markup("</style>");
-    markup::head(html, format_args!("{title} - webtwin report"), &own);
+    head.markup("\"><style>").markup(STYLE).markup("</style>");
+    markup::head(html, format_args!("{title} - webtwin report"), &head);
 }
 
 /// Renders the heading of a view and its introduction.
@@ -123,26 +123,26 @@ fn member(html: &mut Html, number: usize, member: &SetMember) {
 fn counts(html: &mut Html, counts: &[LabeledCount], class: &'static str, caption: &str) {
     let longest = counts.iter().map(|of| of.count).max().unwrap_or(0);
     html.markup("<table class=bars><caption class=unseen>").text(caption).markup("</caption><tbody>");
-    for of in counts {
-        html.markup("<tr><th scope=row>").text(&of.what).markup("</th><td class=num>").text(count(of.count));
+    for counted in counts {
+        html.markup("<tr><th scope=row>").text(&counted.what).markup("</th><td class=num>").text(count(counted.count));
         html.markup("</td><td class=level>");
-        bar(html, &[(class, of.count)], longest);
+        bar(html, &[(class, counted.count)], longest);
         html.markup("</td></tr>");
     }
     html.markup("</tbody></table>");
 }
 
-/// Renders a filter above the table or list with the id `of`.
-fn filter(html: &mut Html, of: &'static str, words: &'static str) {
-    html.markup("<div class=\"tools script-only\"><input type=search autocomplete=off data-filter=\"").markup(of);
+/// Renders a filter above the table or list with the id `target`.
+fn filter(html: &mut Html, target: &'static str, words: &'static str) {
+    html.markup("<div class=\"tools script-only\"><input type=search autocomplete=off data-filter=\"").markup(target);
     html.markup("\" placeholder=\"").markup(words).markup("\" aria-label=\"").markup(words);
-    html.markup("\"><span class=count role=status data-count=\"").markup(of).markup("\"></span></div>");
+    html.markup("\"><span class=count role=status data-count=\"").markup(target).markup("\"></span></div>");
 }
 
 /// Renders a note that a list is the top of a longer one.
-fn cut(html: &mut Html, shown: usize, all: u64, what: &str, table: &str) {
-    if (shown as u64) < all {
-        html.markup("<p class=note>").text(count(shown as u64)).text(" of ").text(count(all)).text(" ").text(what);
+fn write_cut_note(html: &mut Html, n_shown: usize, total: u64, label: &str, table: &str) {
+    if (n_shown as u64) < total {
+        html.markup("<p class=note>").text(count(n_shown as u64)).text(" of ").text(count(total)).text(" ").text(label);
         html.text(" are shown; to list all, run ").markup("<code>webtwin show RUN ").text(table).markup("</code></p>");
     }
 }

@@ -25,78 +25,79 @@ const REASONS: [(&str, &str, &str, [&str; 2]); 3] = [
 ];
 
 pub(super) fn write(html: &mut Html, report: &ResultReport) {
-    let of = &report.overview;
+    let overview = &report.overview;
     html.markup("<h1 class=headline id=overview-head>");
-    match (of.crawl.pages, of.skip.pages) {
+    match (overview.crawl.pages, overview.skip.pages) {
         (0, _) => html.text("This crawl has no pages"),
         (_, 0) => html.text("Every page of this crawl is worth fetching again"),
         _ => html
-            .text(share(of.skip.pages, of.crawl.pages))
+            .text(share(overview.skip.pages, overview.crawl.pages))
             .text(" of the pages of this crawl need not be fetched again"),
     };
-    html.markup("</h1><p class=lead>").text(lead(of)).markup("</p>");
-    stacks(html, of);
+    html.markup("</h1><p class=lead>").text(lead(overview)).markup("</p>");
+    stacks(html, overview);
     html.markup("<div class=tiles>");
-    tile(html, &count(of.crawl.pages), &format!("pages, of {}", counted(of.records, "record", "records")));
-    tile(html, &count(of.hosts), "hosts");
-    tile(html, &count(of.sets), "sets of similar pages");
-    tile(html, &count(of.originals), "originals with mirrors");
-    tile(html, &count(of.collections), "collections, originals and mirrors");
-    tile(html, &count(of.prefixes), "URL prefixes to skip");
+    tile(html, &count(overview.crawl.pages), &format!("pages, of {}", counted(overview.records, "record", "records")));
+    tile(html, &count(overview.hosts), "hosts");
+    tile(html, &count(overview.sets), "sets of similar pages");
+    tile(html, &count(overview.originals), "originals with mirrors");
+    tile(html, &count(overview.collections), "collections, originals and mirrors");
+    tile(html, &count(overview.prefixes), "URL prefixes to skip");
     html.markup("</div><div class=pair><div class=card><h2>From crawled pages to pages that stay</h2>");
     html.markup("<p class=ask>Pages that the next crawl may skip, by reason.</p>");
-    steps(html, of);
+    steps(html, overview);
     html.markup("</div><div class=card><h2>Originals with mirrors: copies × pages</h2>");
     html.markup("<p class=ask>Largest savings. Area: pages to skip. (CSG00, Figure 12)</p>");
     spots(html, report);
     html.markup("</div><div class=card><h2>Number of replicas of a page</h2>");
     html.markup("<p class=ask>Per cent of pages by their number of replicas. (SGM98, Figure 1)</p>");
-    replication(html, of);
+    replication(html, overview);
     html.markup("</div><div class=card><h2>Location of copies</h2>");
     html.markup("<p class=ask>Surplus pages by the location of their copy, each counted once. (SGM98, section 3)</p>");
-    counts(html, &of.surplus, "f-collection", "surplus pages by the location of their copy");
+    counts(html, &overview.surplus, "f-collection", "surplus pages by the location of their copy");
     html.markup(
         "<h2 class=gap>From text to pairs</h2><p class=ask>Data that was compared, and data that was left out.</p>",
     );
-    counts(html, &of.text_to_pairs, "f-total", "chunks and pairs");
+    counts(html, &overview.text_to_pairs, "f-total", "chunks and pairs");
     html.markup("</div></div>");
 }
 
-fn lead(of: &Overview) -> String {
-    if of.skip.pages == 0 {
+fn lead(overview: &Overview) -> String {
+    if overview.skip.pages == 0 {
         return format!(
             "{} on {}; there are no copies that a crawler may skip.",
-            counted(of.crawl.pages, "page", "pages"),
-            counted(of.hosts, "host", "hosts")
+            counted(overview.crawl.pages, "page", "pages"),
+            counted(overview.hosts, "host", "hosts")
         );
     }
     let mut lead = format!(
         "{} of {} pages ({} of {}) are copies of pages that stay.",
-        count(of.skip.pages),
-        count(of.crawl.pages),
-        bytes(of.skip.bytes),
-        bytes(of.crawl.bytes)
+        count(overview.skip.pages),
+        count(overview.crawl.pages),
+        bytes(overview.skip.bytes),
+        bytes(overview.crawl.bytes)
     );
-    if of.originals > 0 {
+    if overview.originals > 0 {
         lead += &format!(
             " {} are in {}: {} with mirrors.",
-            counted(of.pages_in_collections, "page", "pages"),
-            counted(of.collections, "collection", "collections"),
-            counted(of.originals, "original", "originals")
+            counted(overview.pages_in_collections, "page", "pages"),
+            counted(overview.collections, "collection", "collections"),
+            counted(overview.originals, "original", "originals")
         );
     }
     lead
 }
 
 /// Returns the pages that may be skipped for a reason.
-fn by_reason(of: &Overview, reason: &str) -> Amount {
-    of.by_reason.get(reason).copied().unwrap_or_default()
+fn amount_of_reason(overview: &Overview, reason: &str) -> Amount {
+    overview.by_reason.get(reason).copied().unwrap_or_default()
 }
 
-fn stacks(html: &mut Html, of: &Overview) {
-    let stay = Amount { pages: of.crawl.pages - of.skip.pages, bytes: of.crawl.bytes - of.skip.bytes };
+fn stacks(html: &mut Html, overview: &Overview) {
+    let stay =
+        Amount { pages: overview.crawl.pages - overview.skip.pages, bytes: overview.crawl.bytes - overview.skip.bytes };
     let mut parts = vec![("stays", "f-stay", stay)];
-    parts.extend(REASONS.map(|(reason, class, words, _)| (words, class, by_reason(of, reason))));
+    parts.extend(REASONS.map(|(reason, class, words, _)| (words, class, amount_of_reason(overview, reason))));
     let mut chart = Html::new();
     for (name, amount) in [("pages", (|amount| amount.pages) as fn(&Amount) -> u64), ("bytes", |amount| amount.bytes)] {
         chart.markup("<p class=ask>").markup(name).markup("</p>");
@@ -113,31 +114,31 @@ fn stacks(html: &mut Html, of: &Overview) {
         parts.iter().map(|(words, _, of)| vec![words.to_string(), count(of.pages), count(of.bytes)]).collect();
     let sentence = format!(
         "{} of the pages and {} of the bytes may be skipped",
-        share(of.skip.pages, of.crawl.pages),
-        share(of.skip.bytes, of.crawl.bytes)
+        share(overview.skip.pages, overview.crawl.pages),
+        share(overview.skip.bytes, overview.crawl.bytes)
     );
     html.markup("<div class=card>");
     figure(html, &sentence, &chart, &["part", "pages", "bytes"], &rows);
     html.markup("</div>");
 }
 
-fn steps(html: &mut Html, of: &Overview) {
-    let steps = REASONS.map(|(reason, class, _, [words, more])| WaterfallStep {
+fn steps(html: &mut Html, overview: &Overview) {
+    let steps = REASONS.map(|(reason, class, _, [words, words_more])| WaterfallStep {
         words,
-        more,
+        more: words_more,
         class,
-        pages: by_reason(of, reason).pages,
+        pages: amount_of_reason(overview, reason).pages,
     });
-    let stay = of.crawl.pages - of.skip.pages;
+    let stay = overview.crawl.pages - overview.skip.pages;
     let sentence = format!(
         "Of {} pages, {} after the pages that may be skipped",
-        counted(of.crawl.pages, "crawled", "crawled"),
+        counted(overview.crawl.pages, "crawled", "crawled"),
         if stay == 1 { "1 stays".into() } else { format!("{} stay", count(stay)) }
     );
-    let mut rows = vec![vec!["crawled".into(), count(of.crawl.pages)]];
+    let mut rows = vec![vec!["crawled".into(), count(overview.crawl.pages)]];
     rows.extend(steps.iter().map(|step| vec![format!("{} {}", step.words, step.more), count(step.pages)]));
     rows.push(vec!["stay".into(), count(stay)]);
-    figure(html, &sentence, &waterfall(of.crawl.pages, &steps), &["step", "pages"], &rows);
+    figure(html, &sentence, &waterfall(overview.crawl.pages, &steps), &["step", "pages"], &rows);
 }
 
 fn spots(html: &mut Html, report: &ResultReport) {
@@ -149,12 +150,12 @@ fn spots(html: &mut Html, report: &ResultReport) {
     let spots: Vec<Spot<'_>> = mirrors
         .shown
         .iter()
-        .map(|of| Spot {
-            id: of.id,
-            name: &of.shown[0].host,
-            copies: of.copies,
-            pages: of.largest,
-            surplus: of.surplus,
+        .map(|group| Spot {
+            id: group.id,
+            name: &group.shown[0].host,
+            copies: group.copies,
+            pages: group.largest,
+            surplus: group.surplus,
         })
         .collect();
     let sentence = format!(
@@ -164,29 +165,33 @@ fn spots(html: &mut Html, report: &ResultReport) {
         counted(first.copies, "copy", "copies"),
         counted(first.largest, "page", "pages")
     );
-    let row = |of: &crate::report::contract::MirrorGroup| {
-        vec![of.url.clone(), count(of.copies), count(of.largest), count(of.surplus)]
+    let row = |group: &crate::report::contract::MirrorGroup| {
+        vec![group.url.clone(), count(group.copies), count(group.largest), count(group.surplus)]
     };
     let rows: Vec<Vec<String>> = mirrors.shown.iter().map(row).collect();
     figure(html, &sentence, &scatter(&spots), &["kept at", "copies", "pages of the largest", "pages not kept"], &rows);
 }
 
-fn replication(html: &mut Html, of: &Overview) {
+fn replication(html: &mut Html, overview: &Overview) {
     let bars: Vec<(&str, [u64; 2])> =
-        of.replication.iter().map(|bar| (bar.replicas.as_str(), [bar.exact, bar.similar])).collect();
-    let alone = of.replication.first().map_or([0, 0], |bar| [bar.exact, bar.similar]);
+        overview.replication.iter().map(|bar| (bar.replicas.as_str(), [bar.exact, bar.similar])).collect();
+    let single_documents = overview.replication.first().map_or([0, 0], |bar| [bar.exact, bar.similar]);
     let sentence = format!(
         "{} of the pages have a copy with the same text, {} have one with similar text",
-        share(of.crawl.pages - alone[0], of.crawl.pages),
-        share(of.crawl.pages - alone[1], of.crawl.pages)
+        share(overview.crawl.pages - single_documents[0], overview.crawl.pages),
+        share(overview.crawl.pages - single_documents[1], overview.crawl.pages)
     );
-    let mut chart = histogram(&bars, ["f-exact", "f-similar"], of.crawl.pages, "replicas of a page, including itself");
+    let mut chart =
+        histogram(&bars, ["f-exact", "f-similar"], overview.crawl.pages, "replicas of a page, including itself");
     chart.markup("<ul class=legend><li>");
     spot(&mut chart, "f-exact");
     chart.markup("left bars: equal text</li><li>");
     spot(&mut chart, "f-similar");
     chart.markup("right bars: similar text</li></ul>");
-    let rows: Vec<Vec<String>> =
-        of.replication.iter().map(|bar| vec![bar.replicas.clone(), count(bar.exact), count(bar.similar)]).collect();
+    let rows: Vec<Vec<String>> = overview
+        .replication
+        .iter()
+        .map(|bar| vec![bar.replicas.clone(), count(bar.exact), count(bar.similar)])
+        .collect();
     figure(html, &sentence, &chart, &["replicas", "pages by equal text", "pages by similar text"], &rows);
 }

@@ -1,6 +1,6 @@
 //! Generic view: a headline, figures, bar charts and the tops of tables.
 
-use super::{counts, cut};
+use super::{counts, write_cut_note};
 use crate::report::contract::{TableCell, TablePreview, ViewPart};
 use crate::report::figures::count;
 use crate::report::html::Html;
@@ -9,15 +9,19 @@ use crate::report::markup::tile;
 pub(super) fn write(html: &mut Html, part: &ViewPart) {
     html.markup("<h1 class=headline id=\"").markup(part.id).markup("-head\">").text(&part.headline);
     html.markup("</h1><p class=lead>").text(&part.lead).markup("</p><div class=tiles>");
-    for of in &part.tiles {
-        tile(html, &of.figure, &of.what);
+    for tile_row in &part.tiles {
+        tile(html, &tile_row.figure, &tile_row.what);
     }
     html.markup("</div><div class=pair>");
-    for of in &part.charts {
-        html.markup("<div class=card><h2>").text(&of.heading).markup("</h2><p class=ask>").text(&of.ask).markup("</p>");
-        match of.bars.is_empty() {
+    for chart in &part.charts {
+        html.markup("<div class=card><h2>")
+            .text(&chart.heading)
+            .markup("</h2><p class=ask>")
+            .text(&chart.ask)
+            .markup("</p>");
+        match chart.bars.is_empty() {
             true => _ = html.markup("<p class=note>none</p>"),
-            false => counts(html, &of.bars, "f-collection", &of.heading),
+            false => counts(html, &chart.bars, "f-collection", &chart.heading),
         }
         html.markup("</div>");
     }
@@ -25,17 +29,17 @@ pub(super) fn write(html: &mut Html, part: &ViewPart) {
     part.tables.iter().for_each(|of| table(html, of));
 }
 
-fn table(html: &mut Html, of: &TablePreview) {
-    html.markup("<h2 class=gap>").text(&of.heading).markup("</h2>");
-    html.markup("<div class=\"card scroll\" tabindex=0 role=group").attribute("aria-label", &of.heading);
+fn table(html: &mut Html, table: &TablePreview) {
+    html.markup("<h2 class=gap>").text(&table.heading).markup("</h2>");
+    html.markup("<div class=\"card scroll\" tabindex=0 role=group").attribute("aria-label", &table.heading);
     html.markup("><table class=small><thead><tr>");
-    for (number, head) in of.heads.iter().enumerate() {
+    for (number, head) in table.heads.iter().enumerate() {
         let is_number =
-            matches!(of.rows.first().map(|row| &row[number]), Some(TableCell::Count(_) | TableCell::Number(_)));
+            matches!(table.rows.first().map(|row| &row[number]), Some(TableCell::Count(_) | TableCell::Number(_)));
         html.markup(if is_number { "<th scope=col class=num>" } else { "<th scope=col>" }).text(head).markup("</th>");
     }
     html.markup("</tr></thead><tbody>");
-    for row in &of.rows {
+    for row in &table.rows {
         html.markup("<tr>");
         for cell in row {
             match cell {
@@ -49,7 +53,7 @@ fn table(html: &mut Html, of: &TablePreview) {
         html.markup("</tr>");
     }
     html.markup("</tbody></table></div>");
-    if !of.table.is_empty() {
-        cut(html, of.rows.len(), of.all, "rows", &of.table);
+    if !table.table.is_empty() {
+        write_cut_note(html, table.rows.len(), table.all, "rows", &table.table);
     }
 }

@@ -10,17 +10,17 @@ use crate::report::html::Html;
 /// Classes of stages, which alternate.
 const CLASSES: [&str; 5] = ["f-exact", "f-collection", "f-stay", "f-similar", "f-total"];
 
-pub(super) fn write(html: &mut Html, inputs: &[String], digest: &str, of: &RunFacts) {
+pub(super) fn write(html: &mut Html, inputs: &[String], digest: &str, facts: &RunFacts) {
     heading(html, "run", "The run", "Origin of these figures, and defects of the input.");
     html.markup("<div class=pair>");
     // A job that does not read a crawl has no records.
-    if of.tables.contains_key("rejected") {
+    if facts.tables.contains_key("rejected") {
         html.markup("<div class=card><h2>Records</h2>");
-        records(html, of);
-        if !of.left_out.is_empty() {
+        records(html, facts);
+        if !facts.left_out.is_empty() {
             html.markup("<h2 class=gap>Text that was not compared</h2><dl class=facts>");
-            for left in &of.left_out {
-                fact(html, &left.what, &count(left.count));
+            for loss in &facts.left_out {
+                fact(html, &loss.what, &count(loss.count));
             }
             html.markup("</dl>");
         }
@@ -29,19 +29,19 @@ pub(super) fn write(html: &mut Html, inputs: &[String], digest: &str, of: &RunFa
     html.markup("<div class=card><h2>The job</h2><dl class=facts>");
     fact(html, "input", &inputs.join(", "));
     fact(html, "digest", digest);
-    for (what, recipe) in &of.recipes {
-        fact(html, &format!("recipe of {what}"), recipe);
+    for (label, recipe) in &facts.recipes {
+        fact(html, &format!("recipe of {label}"), recipe);
     }
     html.markup("</dl><h2 class=gap>Settings that differ from the defaults</h2>");
-    if of.settings.is_empty() {
+    if facts.settings.is_empty() {
         html.markup("<p class=note>none</p>");
     }
     html.markup("<dl class=facts>");
-    for (name, value) in &of.settings {
+    for (name, value) in &facts.settings {
         fact(html, name, value);
     }
     html.markup("</dl></div>");
-    if let Some(machine) = &of.machine {
+    if let Some(machine) = &facts.machine {
         html.markup("<div class=card><h2>Time and place</h2>");
         time(html, machine);
         html.markup("</div>");
@@ -49,41 +49,44 @@ pub(super) fn write(html: &mut Html, inputs: &[String], digest: &str, of: &RunFa
     html.markup(
         "<div class=card><h2>Tables</h2><p class=ask>Number of rows. <code>webtwin show RUN TABLE</code> prints one",
     );
-    if of.duplicates.is_none() {
+    if facts.duplicates.is_none() {
         html.markup(", and <code>views.sql</code> opens all tables in DuckDB");
     }
     html.markup(".</p><dl class=facts>");
-    for (table, rows) in &of.tables {
+    for (table, rows) in &facts.tables {
         fact(html, table, &count(*rows));
     }
     html.markup("</dl></div></div>");
 }
 
-fn fact(html: &mut Html, what: &str, value: &str) {
-    html.markup("<dt>").text(what).markup("</dt><dd>").crawled(value).markup("</dd>");
+fn fact(html: &mut Html, label: &str, value: &str) {
+    html.markup("<dt>").text(label).markup("</dt><dd>").crawled(value).markup("</dd>");
 }
 
-fn records(html: &mut Html, of: &RunFacts) {
-    let rejected: u64 = of.rejected.values().sum();
-    let (read, kept, rejected_records) = (counted(of.read, "record", "records"), count(of.kept), count(rejected));
+fn records(html: &mut Html, facts: &RunFacts) {
+    let n_rejected: u64 = facts.rejected.values().sum();
+    let (read, n_kept, rejected_records) =
+        (counted(facts.read, "record", "records"), count(facts.kept), count(n_rejected));
     html.markup("<p>");
-    match of.duplicates.map(count) {
-        None => html.text(format_args!("{read} read = {kept} kept as pages + {rejected_records} not kept.")),
-        Some(removed) => {
+    match facts.duplicates.map(count) {
+        None => html.text(format_args!("{read} read = {n_kept} kept as pages + {rejected_records} not kept.")),
+        Some(n_removed) => {
             // Duplicates are neither kept nor rejected, so the equation has a term for them.
-            html.text(format_args!("{read} read = {kept} kept + {removed} duplicates + {rejected_records} rejected."))
+            html.text(format_args!(
+                "{read} read = {n_kept} kept + {n_removed} duplicates + {rejected_records} rejected."
+            ))
         }
     };
     html.markup("</p>");
-    if rejected == 0 && of.duplicates.is_none() {
+    if n_rejected == 0 && facts.duplicates.is_none() {
         html.markup("<p class=note>Every record was a page.</p>");
     // The records of a corpus are texts, not pages.
-    } else if rejected == 0 {
+    } else if n_rejected == 0 {
         html.markup("<p class=note>No record was rejected.</p>");
     } else {
-        let longest = of.rejected.values().copied().max().unwrap_or(0);
+        let longest = facts.rejected.values().copied().max().unwrap_or(0);
         html.markup("<table class=bars><caption class=unseen>records not kept, by reason</caption><tbody>");
-        for (reason, &records) in &of.rejected {
+        for (reason, &records) in &facts.rejected {
             html.markup("<tr><th scope=row>")
                 .text(reason.replace('_', " "))
                 .markup("</th><td class=num>")
@@ -94,22 +97,26 @@ fn records(html: &mut Html, of: &RunFacts) {
         }
         html.markup("</tbody></table>");
     }
-    for (what, records) in &of.repaired {
+    for (label, records) in &facts.repaired {
         html.markup("<p class=note>").text(counted(*records, "page", "pages")).text(" kept after repair: ");
-        html.text(what.replace('_', " ")).markup("</p>");
+        html.text(label.replace('_', " ")).markup("</p>");
     }
-    if of.torn > 0 {
+    if facts.torn > 0 {
         html.markup("<p class=warn>")
-            .text(counted(of.torn, "input ends", "inputs end"))
+            .text(counted(facts.torn, "input ends", "inputs end"))
             .markup(" within a record.</p>");
     }
-    if !of.rejected_by_input.is_empty() {
-        html.markup("<details class=data><summary>").text(counted(of.inputs_with_rejected, "input has", "inputs have"));
+    if !facts.rejected_by_input.is_empty() {
+        html.markup("<details class=data><summary>").text(counted(
+            facts.inputs_with_rejected,
+            "input has",
+            "inputs have",
+        ));
         html.markup(
             " records that were not kept</summary><div class=\"scroll tall\" tabindex=0 role=group aria-label=inputs>",
         );
         html.markup("<table class=small><thead><tr><th scope=col>input</th><th scope=col>reason</th><th scope=col class=num>records</th></tr></thead><tbody>");
-        for input in &of.rejected_by_input {
+        for input in &facts.rejected_by_input {
             for (reason, records) in &input.by_reason {
                 html.markup("<tr><td class=url>")
                     .crawled(&input.source)
@@ -122,9 +129,9 @@ fn records(html: &mut Html, of: &RunFacts) {
     }
 }
 
-fn time(html: &mut Html, of: &Machine) {
-    let all: f64 = of.seconds.iter().map(|stage| stage.seconds).sum();
-    let parts: Vec<(&'static str, u64)> = of
+fn time(html: &mut Html, machine: &Machine) {
+    let total: f64 = machine.seconds.iter().map(|stage| stage.seconds).sum();
+    let parts: Vec<(&'static str, u64)> = machine
         .seconds
         .iter()
         .zip(CLASSES.iter().cycle())
@@ -134,20 +141,20 @@ fn time(html: &mut Html, of: &Machine) {
     let mut chart = Html::new();
     stack(&mut chart, &parts);
     chart.markup("<ul class=legend>");
-    for (stage, (class, _)) in of.seconds.iter().zip(&parts) {
+    for (stage, (class, _)) in machine.seconds.iter().zip(&parts) {
         chart.markup("<li>");
         spot(&mut chart, class);
         chart.text(name(&stage.stage)).markup("</li>");
     }
     chart.markup("</ul>");
     let rows: Vec<Vec<String>> =
-        of.seconds.iter().map(|stage| vec![name(&stage.stage), format!("{:.1}", stage.seconds)]).collect();
-    figure(html, &format!("The run took {all:.1} seconds"), &chart, &["stage", "seconds"], &rows);
+        machine.seconds.iter().map(|stage| vec![name(&stage.stage), format!("{:.1}", stage.seconds)]).collect();
+    figure(html, &format!("The run took {total:.1} seconds"), &chart, &["stage", "seconds"], &rows);
     html.markup("<dl class=facts>");
-    fact(html, "workers", &count(of.workers));
-    fact(html, "peak memory", &bytes(of.peak_memory_bytes));
-    fact(html, "program", &of.build);
-    fact(html, "result", &format!("{}: {} files, {}", of.folder, count(of.files), bytes(of.bytes)));
-    fact(html, "started in", &of.started_in);
+    fact(html, "workers", &count(machine.workers));
+    fact(html, "peak memory", &bytes(machine.peak_memory_bytes));
+    fact(html, "program", &machine.build);
+    fact(html, "result", &format!("{}: {} files, {}", machine.folder, count(machine.files), bytes(machine.bytes)));
+    fact(html, "started in", &machine.started_in);
     html.markup("</dl>");
 }

@@ -8,8 +8,8 @@ use crate::report::html::Html;
 use crate::report::markup::{alike, name};
 
 pub(super) fn write(html: &mut Html, report: &ResultReport) {
-    let of = &report.sets;
-    let pairs: Vec<String> = of
+    let sets = &report.sets;
+    let pairs: Vec<String> = sets
         .pairs
         .iter()
         .map(|(measure, &pairs)| match measure.as_str() {
@@ -17,31 +17,31 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
             measure => format!("{} by {measure}", counted(pairs, "pair", "pairs")),
         })
         .collect();
-    let lead = match of.all {
+    let lead = match sets.all {
         0 => "No two pages of this crawl are similar.".to_string(),
-        all => format!(
+        total => format!(
             "{}, joined by {}. Check the weakest links first: a single false pair joins two sets.",
-            counted(all, "set", "sets"),
+            counted(total, "set", "sets"),
             pairs.join(" and ")
         ),
     };
     heading(html, "sets", "Sets of similar pages", &lead);
-    if of.looked_at < of.all {
-        html.markup("<p class=note>The weakest links were determined for ").text(count(of.looked_at));
+    if sets.looked_at < sets.all {
+        html.markup("<p class=note>The weakest links were determined for ").text(count(sets.looked_at));
         html.markup(" sets, the largest and a sample by id, because there are too many for memory.</p>");
     }
-    if of.shown.is_empty() {
+    if sets.shown.is_empty() {
         return;
     }
     filter(html, "set-list", "Filter by title, host or path");
     html.markup("<div class=\"tools script-only\" role=group aria-label=Order><button class=chip type=button data-order=weak aria-pressed=true>");
     html.markup("weakest link first</button><button class=chip type=button data-order=size aria-pressed=false>largest first</button></div>");
     html.markup("<div id=set-list>");
-    for (number, set) in of.shown.iter().enumerate() {
+    for (number, set) in sets.shown.iter().enumerate() {
         item(html, number, set);
     }
     html.markup("</div>");
-    super::cut(html, of.shown.len(), of.all, "sets", "clusters");
+    super::write_cut_note(html, sets.shown.len(), sets.all, "sets", "clusters");
 }
 
 fn item(html: &mut Html, number: usize, set: &SimilarSet) {
@@ -51,7 +51,7 @@ fn item(html: &mut Html, number: usize, set: &SimilarSet) {
     html.markup("<span class=unseen> pages: </span></span><span class=what><span>")
         .crawled(name(&first.title, &first.url));
     html.markup("</span><span class=sub>")
-        .text(on_hosts(set))
+        .text(hosts_text(set))
         .text(" · ")
         .crawled(&first.host)
         .markup("</span></span>");
@@ -64,17 +64,17 @@ fn item(html: &mut Html, number: usize, set: &SimilarSet) {
     };
     html.markup("</summary><div class=inside><p class=ask>").text(sentence(set)).markup("</p>");
     // The graph is drawn only if it is complete; with members missing, its links would not connect.
-    let all = set.members.len() as u64 == set.pages;
-    if all {
+    let is_whole = set.members.len() as u64 == set.pages;
+    if is_whole {
         html.markup("<div class=beside>").piece(&graph::set(set));
     }
     html.markup("<div class=scroll tabindex=0 role=group aria-label=pages><table class=small data-mark=pages><thead><tr><th scope=col class=num>no.</th><th scope=col>role</th><th scope=col>page</th>");
     html.markup("<th scope=col class=num>bytes of text</th><th scope=col class=num>chunks</th></tr></thead><tbody>");
-    for (number, of) in set.members.iter().enumerate() {
-        member(html, number + 1, of);
+    for (number, set_member) in set.members.iter().enumerate() {
+        member(html, number + 1, set_member);
     }
     html.markup("</tbody></table></div>");
-    if all {
+    if is_whole {
         html.markup("</div>");
     } else {
         html.markup("<p class=note>").text(counted(
@@ -88,7 +88,7 @@ fn item(html: &mut Html, number: usize, set: &SimilarSet) {
     html.markup("</div></details>");
 }
 
-fn on_hosts(set: &SimilarSet) -> String {
+fn hosts_text(set: &SimilarSet) -> String {
     match set.members.len() as u64 == set.pages {
         true => counted(set.hosts, "host", "hosts"),
         false => format!("at least {}", counted(set.hosts, "host", "hosts")),
@@ -97,7 +97,7 @@ fn on_hosts(set: &SimilarSet) -> String {
 
 /// Describes the set and its weakest link.
 fn sentence(set: &SimilarSet) -> String {
-    let pages = format!("{} on {}.", counted(set.pages, "page", "pages"), on_hosts(set));
+    let pages = format!("{} on {}.", counted(set.pages, "page", "pages"), hosts_text(set));
     match set.links.first() {
         Some(weakest) if weakest.by.measure != ReportedMeasure::Exact => format!(
             "{pages} Its weakest link: {}. Without this link, there would be two sets of {} and {} pages.",

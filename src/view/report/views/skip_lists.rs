@@ -49,14 +49,14 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
             html.markup("</td><td class=num>").text(bytes(prefix.covers.bytes)).markup("</td></tr>");
         }
         html.markup("</tbody></table></div>");
-        super::cut(html, report.skip.prefixes.len(), report.overview.prefixes, "prefixes", "avoid");
+        super::write_cut_note(html, report.skip.prefixes.len(), report.overview.prefixes, "prefixes", "avoid");
     }
     rules(html, report);
     html.markup("</div><div class=card><h2>Files for crawlers</h2>");
-    for (file, whose, place) in PLACES {
+    for (file, audience, place) in PLACES {
         let path = format!("exports/{file}");
         if let Some(export) = report.skip.exports.iter().find(|export| export.path == path) {
-            head(html, export, whose, place);
+            head(html, export, audience, place);
         }
     }
     html.markup("</div></div>");
@@ -90,12 +90,12 @@ fn rules(html: &mut Html, report: &ResultReport) {
         html.markup("</td><td class=num>").text(count(rule.violations)).markup("</td></tr>");
     }
     html.markup("</tbody></table></div>");
-    super::cut(html, skip.rules.len(), skip.all_rules, "rules", "url_rules");
+    super::write_cut_note(html, skip.rules.len(), skip.all_rules, "rules", "url_rules");
 }
 
-fn head(html: &mut Html, export: &ExportFile, whose: &'static str, place: &'static str) {
+fn head(html: &mut Html, export: &ExportFile, audience: &'static str, place: &'static str) {
     html.markup("<h3>")
-        .markup(whose)
+        .markup(audience)
         .markup(": <code>")
         .text(&export.path)
         .markup("</code></h3><p class=ask>")

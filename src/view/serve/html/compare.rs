@@ -34,8 +34,8 @@ struct Two {
 }
 
 pub(in crate::serve) async fn compare(
-    State(shared): SharedState,
-    Extension(served): RouteQuery,
+    State(state): SharedState,
+    Extension(snapshot): RouteQuery,
     uri: Uri,
 ) -> HtmlReply {
     let Two { a, b } = query(&uri)?;
@@ -49,12 +49,14 @@ pub(in crate::serve) async fn compare(
     field(&mut html, "b", "URL of another page", &b);
     end_form(&mut html, "Compare");
     if ![&a, &b].iter().any(|url| url.trim().is_empty()) {
-        let of = Arc::clone(&served);
-        let found =
-            explained(&shared, Arc::clone(&served), [a, b], move |explanation| content(explanation, &of.index)).await?;
-        html.markup("<div class=card>").piece(&found?).markup("</div>");
+        let compared_snapshot = Arc::clone(&snapshot);
+        let reply = explained(&state, Arc::clone(&snapshot), [a, b], move |explanation| {
+            content(explanation, &compared_snapshot.index)
+        })
+        .await?;
+        html.markup("<div class=card>").piece(&reply?).markup("</div>");
     }
-    Ok(whole(Some(&served), "compare", "Two pages side by side", &html))
+    Ok(whole(Some(&snapshot), "compare", "Two pages side by side", &html))
 }
 
 /// Renders the explanation of two pages.
@@ -73,11 +75,11 @@ fn content(explanation: &Explanation<'_>, index: &LookupIndex) -> webtwin_base::
             chunks: side.chunks as u64,
         })
     };
-    let shown = explanation.shared_chunks.iter().take(CHUNKS).map(|chunk| SharedText {
+    let texts = explanation.shared_chunks.iter().take(CHUNKS).map(|chunk| SharedText {
         text: chunk.text.chars().take(CHUNK).collect(),
         pages: (explanation.overlap.known == Knowledge::Crawl).then_some(chunk.pages.into()),
     });
-    let compared = PageComparison {
+    let comparison = PageComparison {
         why: String::new(),
         pages: [page(0)?, page(1)?],
         together: explanation.together,
@@ -87,26 +89,31 @@ fn content(explanation: &Explanation<'_>, index: &LookupIndex) -> webtwin_base::
         shared: Some(SharedTexts {
             both: explanation.shared_chunks.len() as u64,
             of: [0, 1].map(|number| explanation.pages[number].chunks as u64),
-            some: shown.collect(),
+            some: texts.collect(),
         }),
         diff: rows(&explanation.diff),
         unread: String::new(),
     };
-    let words = if explanation.together { verdict(&compared) } else { explanation.reasons.join("; ") };
+    let words = if explanation.together { verdict(&comparison) } else { explanation.reasons.join("; ") };
     let mut html = Html::new();
-    pair(&mut html, &compared, &words, explanation.overlap.pair.map(u64::from));
+    pair(&mut html, &comparison, &words, explanation.overlap.pair.map(u64::from));
     Ok(html)
 }
 
 /// Returns the chain of pairs that connects the two pages, from the first to the second.
 fn chain(explanation: &Explanation<'_>) -> Vec<ReportedStep> {
-    let (mut at, mut steps) = (&explanation.pages[0].url, Vec::new());
-    for of in &explanation.chain {
-        let [a, b] = &of.pages;
-        at = if at == a { b } else { a };
-        if let Some(measure) = ReportedMeasure::parse(&of.measure) {
-            let by = MeasuredValue { measure, value: of.value };
-            steps.push(ReportedStep { id: webtwin_base::ids::doc_id(at), url: at.clone(), host: host(at), by });
+    let (mut url, mut steps) = (&explanation.pages[0].url, Vec::new());
+    for chain_link in &explanation.chain {
+        let [a, b] = &chain_link.pages;
+        url = if url == a { b } else { a };
+        if let Some(measure) = ReportedMeasure::parse(&chain_link.measure) {
+            let value = MeasuredValue { measure, value: chain_link.value };
+            steps.push(ReportedStep {
+                id: webtwin_base::ids::doc_id(url),
+                url: url.clone(),
+                host: host(url),
+                by: value,
+            });
         }
     }
     steps

@@ -30,12 +30,12 @@ pub(in crate::serve) struct OfList {
 }
 
 impl OfList {
-    /// Converts the query string into a request for at most `most` rows; the default is [`ROWS`].
-    pub(crate) fn asked(&self, most: usize) -> Result<ListRequest<'_>, Problem> {
+    /// Converts the query string into a request for at most `limit` rows; the default is [`ROWS`].
+    pub(crate) fn asked(&self, limit: usize) -> Result<ListRequest<'_>, Problem> {
         if self.q.len() > crate::lookup::names::QUESTION {
             return Err(Problem::bad(format!("q must have at most {} bytes", crate::lookup::names::QUESTION)));
         }
-        Ok(ListRequest { words: &self.q, from: self.from, limit: self.limit.unwrap_or(ROWS).min(most) })
+        Ok(ListRequest { words: &self.q, from: self.from, limit: self.limit.unwrap_or(ROWS).min(limit) })
     }
 }
 
@@ -43,7 +43,7 @@ impl OfList {
 struct List {
     path: &'static str,
     /// Path before a query string.
-    asked: &'static str,
+    path_and_mark: &'static str,
     /// Noun for the rows.
     rows: &'static str,
     /// Placeholder of the search field.
@@ -54,7 +54,7 @@ struct List {
 
 const MIRRORS: List = List {
     path: "/collections",
-    asked: "/collections?",
+    path_and_mark: "/collections?",
     rows: "mirrors",
     field: "Words of titles, hosts or paths of root pages",
     names: ["original has mirrors", "originals have mirrors"],
@@ -62,20 +62,20 @@ const MIRRORS: List = List {
 
 const SETS: List = List {
     path: "/sets",
-    asked: "/sets?",
+    path_and_mark: "/sets?",
     rows: "sets of copies",
     field: "Words of titles, hosts or paths",
     names: ["set of copies", "sets of copies"],
 };
 
-pub(in crate::serve) async fn overview(Extension(served): RouteQuery) -> HtmlReply {
-    let index = &served.index;
+pub(in crate::serve) async fn overview(Extension(snapshot): RouteQuery) -> HtmlReply {
+    let index = &snapshot.index;
     let mut html = Html::new();
     html.markup("<p class=lead>Pages of the crawl that stay, and their copies.</p>");
     ask(&mut html, "");
     find(&mut html, &SETS, "");
     html.markup("<div class=tiles>");
-    for (number, what) in [
+    for (number, label) in [
         (index.pages(), "pages"),
         (index.originals(), "originals with mirrors"),
         (index.collections(), "collections, originals and mirrors"),
@@ -83,36 +83,36 @@ pub(in crate::serve) async fn overview(Extension(served): RouteQuery) -> HtmlRep
         (index.prefixes(), "URL prefixes to skip"),
         (index.rules().all().len(), "URL rules"),
     ] {
-        tile(&mut html, &count(number as u64), what);
+        tile(&mut html, &count(number as u64), label);
     }
     html.markup("</div>");
-    let asked = ListRequest { words: "", from: 0, limit: LARGEST_ROWS };
+    let request = ListRequest { words: "", from: 0, limit: LARGEST_ROWS };
     html.markup("<h2 class=gap>The largest mirrors</h2>");
-    mirror_rows(&mut html, &originals(index, asked)?);
+    mirror_rows(&mut html, &originals(index, request)?);
     html.markup("<h2 class=gap>The largest sets of copies</h2>");
-    set_rows(&mut html, &sets(index, asked)?);
+    set_rows(&mut html, &sets(index, request)?);
     html.markup("<p class=note>For programs: <a href=\"/openapi.json\">openapi.json</a></p>");
-    Ok(whole(Some(&served), "", "Overview", &html))
+    Ok(whole(Some(&snapshot), "", "Overview", &html))
 }
 
-pub(in crate::serve) async fn all_mirrors(Extension(served): RouteQuery, uri: Uri) -> HtmlReply {
-    let asked: OfList = query(&uri)?;
-    let found = originals(&served.index, asked.asked(ROWS)?)?;
+pub(in crate::serve) async fn all_mirrors(Extension(snapshot): RouteQuery, uri: Uri) -> HtmlReply {
+    let request: OfList = query(&uri)?;
+    let page = originals(&snapshot.index, request.asked(ROWS)?)?;
     let mut html = Html::new();
     html.markup("<p class=lead>Each row is an original with its mirrors, those with the most pages in mirrors first. ");
     html.markup("Its bars show the pages of each copy; the first one, in green, is kept.</p>");
-    list(&mut html, [&MIRRORS, &SETS], &asked, &found, mirror_rows);
-    Ok(whole(Some(&served), "collections", "Mirrored collections", &html))
+    list(&mut html, [&MIRRORS, &SETS], &request, &page, mirror_rows);
+    Ok(whole(Some(&snapshot), "collections", "Mirrored collections", &html))
 }
 
-pub(in crate::serve) async fn all_sets(Extension(served): RouteQuery, uri: Uri) -> HtmlReply {
-    let asked: OfList = query(&uri)?;
-    let found = sets(&served.index, asked.asked(ROWS)?)?;
+pub(in crate::serve) async fn all_sets(Extension(snapshot): RouteQuery, uri: Uri) -> HtmlReply {
+    let request: OfList = query(&uri)?;
+    let page = sets(&snapshot.index, request.asked(ROWS)?)?;
     let mut html = Html::new();
     html.markup("<p class=lead>A set consists of pages that are copies of each other. The largest sets come first; ");
     html.markup("each has the title of the page that stays.</p>");
-    list(&mut html, [&SETS, &MIRRORS], &asked, &found, set_rows);
-    Ok(whole(Some(&served), "sets", "Sets of copies", &html))
+    list(&mut html, [&SETS, &MIRRORS], &request, &page, set_rows);
+    Ok(whole(Some(&snapshot), "sets", "Sets of copies", &html))
 }
 
 /// Renders a search form for a list.
@@ -126,43 +126,43 @@ fn find(html: &mut Html, list: &List, words: &str) {
 /// the same query in the other list.
 fn list<T>(
     html: &mut Html,
-    [list, other]: [&List; 2],
-    asked: &OfList,
-    found: &ListPage<T>,
+    [list, plural]: [&List; 2],
+    request: &OfList,
+    page: &ListPage<T>,
     rows: fn(&mut Html, &ListPage<T>),
 ) {
-    find(html, list, &asked.q);
-    let all = counted(found.all as u64, list.names[0], list.names[1]);
-    let shown = count(found.shown.len() as u64);
-    let has_words = !asked.q.trim().is_empty();
+    find(html, list, &request.q);
+    let total = counted(page.all as u64, list.names[0], list.names[1]);
+    let row_count = count(page.shown.len() as u64);
+    let has_words = !request.q.trim().is_empty();
     html.markup("<p class=count role=status>");
-    match found.matches {
-        Some(matches) if has_words => html.text(count(matches as u64)).text(" of ").text(all),
-        Some(_) => html.text(all),
-        None if found.next.is_some() => html.text(shown).text(" or more of ").text(all),
-        None => html.text(shown).text(" of ").text(all),
+    match page.matches {
+        Some(matches) if has_words => html.text(count(matches as u64)).text(" of ").text(total),
+        Some(_) => html.text(total),
+        None if page.next.is_some() => html.text(row_count).text(" or more of ").text(total),
+        None => html.text(row_count).text(" of ").text(total),
     };
     html.markup("</p>");
-    rows(html, found);
+    rows(html, page);
     html.markup("<p>");
-    if asked.from > 0 {
-        begin_link(html, list.asked, &[("q", &asked.q)]);
+    if request.from > 0 {
+        begin_link(html, list.path_and_mark, &[("q", &request.q)]);
         html.markup("first rows</a> ");
     }
-    if let Some(next) = found.next {
-        begin_link(html, list.asked, &[("q", &asked.q), ("from", &next.to_string())]);
-        html.markup(if found.shown.is_empty() { "none yet; continue the search" } else { "next rows" }).markup("</a>");
+    if let Some(next) = page.next {
+        begin_link(html, list.path_and_mark, &[("q", &request.q), ("from", &next.to_string())]);
+        html.markup(if page.shown.is_empty() { "none yet; continue the search" } else { "next rows" }).markup("</a>");
     }
     html.markup("</p>");
     if has_words {
         html.markup("<p class=note>");
-        begin_link(html, other.asked, &[("q", &asked.q)]);
-        html.markup("search for the same words in ").markup(other.rows).markup("</a></p>");
+        begin_link(html, plural.path_and_mark, &[("q", &request.q)]);
+        html.markup("search for the same words in ").markup(plural.rows).markup("</a></p>");
     }
 }
 
-fn mirror_rows(html: &mut Html, found: &ListPage<ListedOriginal>) {
-    if found.shown.is_empty() {
+fn mirror_rows(html: &mut Html, page: &ListPage<ListedOriginal>) {
+    if page.shown.is_empty() {
         html.markup("<p class=note>none</p>");
         return;
     }
@@ -174,7 +174,7 @@ fn mirror_rows(html: &mut Html, found: &ListPage<ListedOriginal>) {
         ("wide-only", "each copy"),
     ];
     begin_table(html, "mirrors", &heads);
-    for original in &found.shown {
+    for original in &page.shown {
         html.markup("<tr><td class=num><b>")
             .text(count(original.surplus.into()))
             .markup("</b></td><td class=url><a href=\"/collection/");
@@ -192,14 +192,14 @@ fn mirror_rows(html: &mut Html, found: &ListPage<ListedOriginal>) {
     end_table(html);
 }
 
-fn set_rows(html: &mut Html, found: &ListPage<ListedSet>) {
-    if found.shown.is_empty() {
+fn set_rows(html: &mut Html, page: &ListPage<ListedSet>) {
+    if page.shown.is_empty() {
         html.markup("<p class=note>none</p>");
         return;
     }
     let heads = [("num", "pages"), ("", "set"), ("num", "hosts")];
     begin_table(html, "sets", &heads);
-    for set in &found.shown {
+    for set in &page.shown {
         html.markup("<tr><td class=num><b>")
             .text(count(set.pages as u64))
             .markup("</b></td><td class=url><a href=\"/set/");

@@ -70,16 +70,16 @@ impl IntoResponse for ProblemPage {
 }
 
 /// Renders a complete page around its content, within a view.
-pub(super) fn whole(served: Option<&Served>, view: &str, title: &str, content: &Html) -> Response<Body> {
-    let (mut html, mut own, mut about) = (Html::new(), Html::new(), Html::new());
-    own.markup("<link rel=stylesheet href=\"/style.css\">");
-    if let Some(served) = served {
-        let run = &served.index.about.run;
-        about.markup("<div class=where>").crawled(&run.url).markup(" · job ");
-        about.text(&run.digest[..run.digest.len().min(12)]).markup("</div>");
+pub(super) fn whole(snapshot: Option<&Served>, view: &str, title: &str, content: &Html) -> Response<Body> {
+    let (mut html, mut body, mut header) = (Html::new(), Html::new(), Html::new());
+    body.markup("<link rel=stylesheet href=\"/style.css\">");
+    if let Some(snapshot) = snapshot {
+        let run = &snapshot.index.about.run;
+        header.markup("<div class=where>").crawled(&run.url).markup(" · job ");
+        header.text(&run.digest[..run.digest.len().min(12)]).markup("</div>");
     }
-    head(&mut html, format_args!("{title} - webtwin"), &own);
-    top(&mut html, &about, "/", VIEWS, Some(view));
+    head(&mut html, format_args!("{title} - webtwin"), &body);
+    top(&mut html, &header, "/", VIEWS, Some(view));
     html.markup("<main id=main><h1>").crawled(title).markup("</h1>");
     html.piece(content).markup("</main></body></html>\n");
     let mut response = plain("text/html; charset=utf-8", html.finish());
@@ -109,7 +109,7 @@ fn titled(html: &mut Html, title: &str, url: &str) {
     html.crawled(name(title, url)).markup("</a><div class=sub>").link(url, url).markup("</div>");
 }
 
-fn to_compare(html: &mut Html, a: &str, b: &str) {
+fn link_to_compare(html: &mut Html, a: &str, b: &str) {
     begin_link(html, "/compare?", &[("a", a), ("b", b)]);
     html.markup("compare</a>");
 }
@@ -132,8 +132,8 @@ pub(super) fn end_form(html: &mut Html, words: &'static str) {
 
 /// Starts a table that may be wider than the page. Each header has a class and a text; headers of
 /// class `unseen` are for screen readers only.
-fn begin_table(html: &mut Html, what: &'static str, heads: &[(&'static str, &'static str)]) {
-    html.markup("<div class=\"card scroll\" tabindex=0 role=group aria-label=\"").markup(what);
+fn begin_table(html: &mut Html, label: &'static str, heads: &[(&'static str, &'static str)]) {
+    html.markup("<div class=\"card scroll\" tabindex=0 role=group aria-label=\"").markup(label);
     html.markup("\"><table><thead><tr>");
     for (class, words) in heads {
         html.markup("<th scope=col");
@@ -152,15 +152,15 @@ fn end_table(html: &mut Html) {
 }
 
 /// Renders links to the previous and the next rows.
-fn turn(html: &mut Html, path: &'static str, id: &str, from: usize, all: usize) {
-    let mut link = |from: usize, words: &'static str| {
-        html.markup("<a href=\"").markup(path).text(id).markup("?from=").text(from).markup("\">").markup(words);
+fn link_rows(html: &mut Html, path: &'static str, id: &str, first: usize, total: usize) {
+    let mut link = |first: usize, words: &'static str| {
+        html.markup("<a href=\"").markup(path).text(id).markup("?from=").text(first).markup("\">").markup(words);
         html.markup("</a> ");
     };
-    if from > 0 {
-        link(from.saturating_sub(ROWS), "before");
+    if first > 0 {
+        link(first.saturating_sub(ROWS), "before");
     }
-    if from.saturating_add(ROWS) < all {
-        link(from + ROWS, "after");
+    if first.saturating_add(ROWS) < total {
+        link(first + ROWS, "after");
     }
 }

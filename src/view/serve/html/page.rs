@@ -5,7 +5,7 @@ use axum::http::Uri;
 use serde::Deserialize;
 
 use super::{
-    HtmlReply, ROWS, begin_form, begin_link, begin_table, end_form, end_table, field, titled, to_compare, to_page,
+    HtmlReply, ROWS, begin_form, begin_link, begin_table, end_form, end_table, field, link_to_compare, titled, to_page,
     whole,
 };
 use crate::lookup::alternates::{Alternate, CopyOrder, alternates};
@@ -29,7 +29,7 @@ pub(super) fn ask(html: &mut Html, url: &str) {
     end_form(html, "Look up");
 }
 
-pub(in crate::serve) async fn one_page(Extension(served): RouteQuery, uri: Uri) -> HtmlReply {
+pub(in crate::serve) async fn one_page(Extension(snapshot): RouteQuery, uri: Uri) -> HtmlReply {
     let OfUrl { url } = query(&uri)?;
     let mut html = Html::new();
     ask(&mut html, &url);
@@ -37,18 +37,18 @@ pub(in crate::serve) async fn one_page(Extension(served): RouteQuery, uri: Uri) 
         html.markup("<p class=lead>Enter a URL, canonical or not. The answer is the advice to a crawler: ");
         html.markup("<b>fetch</b>, the page stays; <b>skip</b>, another page stays instead; <b>unknown</b>, the URL ");
         html.markup("was not crawled; <b>reject</b>, it is not an http or https URL.</p>");
-        return Ok(whole(Some(&served), "page", "Look up a URL", &html));
+        return Ok(whole(Some(&snapshot), "page", "Look up a URL", &html));
     }
-    let mut asker = served.asker();
-    let (found, answer) = (asker.url(&url)?, asker.answer(&url)?);
+    let mut asker = snapshot.asker();
+    let (hit, answer) = (asker.url(&url)?, asker.answer(&url)?);
     verdict(&mut html, &answer);
     facts(&mut html, &answer);
-    if let Some(page) = found.page {
-        let copies = alternates(&served.index, page, CopyOrder::default(), ROWS)?;
+    if let Some(page) = hit.page {
+        let copies = alternates(&snapshot.index, page, CopyOrder::default(), ROWS)?;
         other_copies(&mut html, answer.canonical.as_deref().unwrap_or(&url), &copies);
     }
     let title = answer.title.as_deref().unwrap_or("");
-    Ok(whole(Some(&served), "page", name(title, answer.canonical.as_deref().unwrap_or(&url)), &html))
+    Ok(whole(Some(&snapshot), "page", name(title, answer.canonical.as_deref().unwrap_or(&url)), &html))
 }
 
 /// Describes the reason of an answer.
@@ -61,7 +61,7 @@ fn reason(why: &str) -> &str {
         "rule" => "it was not crawled, but URL rules rewrite it to the URL of a crawled page",
         "recheck" => "it may be skipped, but is fetched today to check that it is still a copy",
         "not_a_url" => "this is not an http or https URL",
-        other => other,
+        name => name,
     }
 }
 
@@ -72,7 +72,7 @@ fn verdict(html: &mut Html, answer: &LookupAnswer) {
     });
     html.text(answer.action.as_str()).markup("</b>: ");
     match (&answer.why, &answer.unknown) {
-        (_, Some(unknown)) => html.text(unknown.advice),
+        (_, Some(problem)) => html.text(problem.advice),
         (Some(why), None) if matches!(&**why, "exact" | "collection" | "similar") && !answer.known => {
             html.markup("it was not crawled, but is on the avoid list in force: ").text(reason(why))
         }
@@ -83,8 +83,8 @@ fn verdict(html: &mut Html, answer: &LookupAnswer) {
 }
 
 /// Starts an entry of the list of facts.
-fn fact<'h>(html: &'h mut Html, what: &'static str) -> &'h mut Html {
-    html.markup("<dt>").markup(what).markup("</dt><dd>")
+fn fact<'h>(html: &'h mut Html, label: &'static str) -> &'h mut Html {
+    html.markup("<dt>").markup(label).markup("</dt><dd>")
 }
 
 fn facts(html: &mut Html, answer: &LookupAnswer) {
@@ -117,15 +117,15 @@ fn facts(html: &mut Html, answer: &LookupAnswer) {
         html.markup(", for ").crawled(&rule.scope).markup("</dd>");
     }
     // Without a kept page, the rewritten URL was not crawled, so the rules decide nothing.
-    if let Some(rewritten) = &answer.rewritten {
-        to_page(fact(html, "URL rewritten by rules"), rewritten);
+    if let Some(canonical_url) = &answer.rewritten {
+        to_page(fact(html, "URL rewritten by rules"), canonical_url);
         html.markup(if answer.keep.is_some() { "</dd>" } else { ", which was not crawled either</dd>" });
     }
-    if let Some(unknown) = &answer.unknown {
-        if let Some(reason) = &unknown.rejected {
+    if let Some(problem) = &answer.unknown {
+        if let Some(reason) = &problem.rejected {
             fact(html, "Rejected because of").markup("<code>").text(reason).markup("</code></dd>");
         }
-        if let Some(pages) = unknown.host_pages {
+        if let Some(pages) = problem.host_pages {
             fact(html, "Pages of its host").text(count(pages.into()));
             // Host names are words of URLs, so the search by words finds the sets of the host.
             if let Some(host) = answer.canonical.as_deref().and_then(|url| url.split('/').nth(2)).filter(|_| pages > 0)
@@ -156,7 +156,7 @@ fn other_copies(html: &mut Html, url: &str, copies: &[Alternate]) {
             None => {}
         }
         html.markup("</td><td>");
-        to_compare(html, url, &copy.url);
+        link_to_compare(html, url, &copy.url);
         html.markup("</td></tr>");
     }
     end_table(html);

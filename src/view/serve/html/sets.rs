@@ -6,7 +6,7 @@ use axum::extract::{Extension, Path};
 use axum::http::Uri;
 use serde::Deserialize;
 
-use super::{HtmlReply, ROWS, begin_table, end_table, titled, to_compare, whole};
+use super::{HtmlReply, ROWS, begin_table, end_table, link_to_compare, titled, whole};
 use crate::lookup::LookupIndex;
 use crate::lookup::answer::id_of;
 use crate::lookup::sets::{self, IndexedMember};
@@ -24,30 +24,34 @@ struct From {
     from: usize,
 }
 
-pub(in crate::serve) async fn one_set(Extension(served): RouteQuery, Path(text): Path<String>, uri: Uri) -> HtmlReply {
-    let From { from } = query(&uri)?;
-    let found = sets::set(&served.index, id(&text)?, from, ROWS)?;
-    let set = found.ok_or_else(|| Problem::missing("no page of a trivial cluster has this id"))?;
+pub(in crate::serve) async fn one_set(
+    Extension(snapshot): RouteQuery,
+    Path(text): Path<String>,
+    uri: Uri,
+) -> HtmlReply {
+    let From { from: start } = query(&uri)?;
+    let page = sets::set(&snapshot.index, id(&text)?, start, ROWS)?;
+    let set = page.ok_or_else(|| Problem::missing("no page of a trivial cluster has this id"))?;
     let mut html = Html::new();
     html.markup("<p class=lead>")
         .text(counted(set.pages as u64, "page", "pages"))
         .markup(" that are copies of each other.");
     html.markup(" Set <code>").text(&set.id).markup("</code></p>");
-    let first = members(&mut html, &served.index, &set.members)?;
+    let first = members(&mut html, &snapshot.index, &set.members)?;
     html.markup("<p>");
-    super::turn(&mut html, "/set/", &set.id, from, set.pages);
+    super::link_rows(&mut html, "/set/", &set.id, start, set.pages);
     html.markup("</p>");
-    Ok(whole(Some(&served), "sets", first.as_deref().unwrap_or("Set"), &html))
+    Ok(whole(Some(&snapshot), "sets", first.as_deref().unwrap_or("Set"), &html))
 }
 
 pub(in crate::serve) async fn one_collection(
-    Extension(served): RouteQuery,
+    Extension(snapshot): RouteQuery,
     Path(text): Path<String>,
     uri: Uri,
 ) -> HtmlReply {
-    let From { from } = query(&uri)?;
-    let found = sets::collection(&served.index, id(&text)?, from, ROWS)?;
-    let mut collection = found.ok_or_else(|| Problem::missing("no collection has this id"))?;
+    let From { from: first } = query(&uri)?;
+    let page = sets::collection(&snapshot.index, id(&text)?, first, ROWS)?;
+    let mut collection = page.ok_or_else(|| Problem::missing("no collection has this id"))?;
     // The kept copy first, then the largest; the index has mirrors in the order of their ids.
     collection.mirrors.sort_by_key(|mirror| (!mirror.keep, Reverse(mirror.size)));
     let mut html = Html::new();
@@ -57,7 +61,7 @@ pub(in crate::serve) async fn one_collection(
     html.text(&collection.own.id).markup("</code></p>");
     let heads = [("unseen", "role"), ("", "root page"), ("num", "pages"), ("wide-only", "of the largest")];
     begin_table(&mut html, "copies", &heads);
-    let largest = collection.mirrors.iter().map(|mirror| mirror.size).max().unwrap_or(0);
+    let max_size = collection.mirrors.iter().map(|mirror| mirror.size).max().unwrap_or(0);
     for mirror in &collection.mirrors {
         html.markup(if mirror.keep {
             "<tr><td><span class=\"tag stay\">kept</span>"
@@ -70,22 +74,22 @@ pub(in crate::serve) async fn one_collection(
         html.link(&mirror.root.url, &mirror.root.url).markup("</div></td><td class=num>");
         html.text(count(mirror.size.into())).markup("</td><td class=\"wide-only level\">");
         let class = if mirror.keep { "f-stay" } else { "f-collection" };
-        bar(&mut html, &[(class, mirror.size.into())], largest.into());
+        bar(&mut html, &[(class, mirror.size.into())], max_size.into());
         html.markup("</td></tr>");
     }
     end_table(&mut html);
     // The answer lists a limited number of mirrors.
-    let more = u64::from(collection.cardinality).saturating_sub(collection.mirrors.len() as u64);
-    if more > 0 {
-        html.markup("<p class=note>and ").text(counted(more, "more copy", "more copies")).markup("</p>");
+    let omitted = u64::from(collection.cardinality).saturating_sub(collection.mirrors.len() as u64);
+    if omitted > 0 {
+        html.markup("<p class=note>and ").text(counted(omitted, "more copy", "more copies")).markup("</p>");
     }
     html.markup("<h2 class=gap>Pages</h2>");
-    members(&mut html, &served.index, &collection.members)?;
+    members(&mut html, &snapshot.index, &collection.members)?;
     html.markup("<p>");
-    super::turn(&mut html, "/collection/", &collection.own.id, from, collection.own.size as usize);
+    super::link_rows(&mut html, "/collection/", &collection.own.id, first, collection.own.size as usize);
     html.markup("</p>");
     let title = name(&collection.own.title, &collection.own.root.url);
-    Ok(whole(Some(&served), "collections", title, &html))
+    Ok(whole(Some(&snapshot), "collections", title, &html))
 }
 
 /// Renders members, each next to the page kept for it. Returns the name of the first kept page.
@@ -99,9 +103,10 @@ fn members(html: &mut Html, index: &LookupIndex, members: &[IndexedMember]) -> R
     begin_table(html, "pages", &heads);
     let mut first = None;
     for member in members {
-        let stays = member.keep.as_deref().and_then(id_of).map(|keep| stays(index, keep)).transpose()?.flatten();
-        first = first.or_else(|| match &stays {
-            Some(stays) => Some(name(&stays.title, &stays.url).to_string()),
+        let kept_member =
+            member.keep.as_deref().and_then(id_of).map(|keep| kept_member(index, keep)).transpose()?.flatten();
+        first = first.or_else(|| match &kept_member {
+            Some(kept_member) => Some(name(&kept_member.title, &kept_member.url).to_string()),
             None => Some(name(&member.title, &member.url).to_string()),
         });
         html.markup("<tr><td class=url>");
@@ -109,13 +114,14 @@ fn members(html: &mut Html, index: &LookupIndex, members: &[IndexedMember]) -> R
         html.markup("</td><td>");
         role(html, member.role.as_deref().unwrap_or(""));
         html.markup("</td><td class=\"num wide-only\">");
-        let bits = |stays: &IndexedMember| {
-            let [own, other] = [&member.simhash, &stays.simhash].map(|simhash| simhash.as_deref().and_then(id_of));
-            Some((own? ^ other?).count_ones())
+        let bits = |kept_member: &IndexedMember| {
+            let [member_hash, kept_hash] =
+                [&member.simhash, &kept_member.simhash].map(|simhash| simhash.as_deref().and_then(id_of));
+            Some((member_hash? ^ kept_hash?).count_ones())
         };
-        html.text(stays.as_ref().and_then(bits).map_or("–".into(), |bits| bits.to_string())).markup("</td><td>");
-        if let Some(stays) = &stays {
-            to_compare(html, &member.url, &stays.url);
+        html.text(kept_member.as_ref().and_then(bits).map_or("–".into(), |bits| bits.to_string())).markup("</td><td>");
+        if let Some(kept_member) = &kept_member {
+            link_to_compare(html, &member.url, &kept_member.url);
         }
         html.markup("</td></tr>");
     }
@@ -123,6 +129,6 @@ fn members(html: &mut Html, index: &LookupIndex, members: &[IndexedMember]) -> R
     Ok(first)
 }
 
-fn stays(index: &LookupIndex, id: u64) -> Result<Option<IndexedMember>, Problem> {
+fn kept_member(index: &LookupIndex, id: u64) -> Result<Option<IndexedMember>, Problem> {
     Ok(index.rank(id)?.map(|rank| IndexedMember::read(index, rank)).transpose()?)
 }
