@@ -325,7 +325,7 @@ impl ScheduledJob {
             generation,
             implied,
             files_before: earlier.files_there,
-            min_pages: least: minimum,
+            min_pages: minimum,
         })
     }
 }
@@ -370,8 +370,11 @@ fn history_of(generation: &Generation) -> Result<Option<&str>> {
 
 /// Returns the command for a missing comparison of a generation, whose run ended between the result
 /// and the comparison; and the previous generation.
-fn comparison_to_make(state: &JobState,
-    previous: &Generation, recrawl: &Recrawl,) -> Result<Option<(String, Generation)>> {
+fn comparison_to_make(
+    state: &JobState,
+    previous: &Generation,
+    recrawl: &Recrawl,
+) -> Result<Option<(String, Generation)>> {
     let Some(diff) = &previous.diff else { return Ok(None) };
     let is_there = Location::parse(diff)?.into_folder().join(manifest::NAME)?.exists()?;
     // The first result has no previous one. Generations that were removed are no longer known.
@@ -428,7 +431,8 @@ fn retract(inputs: &mut Vec<String>, pattern_or_file: &str, job: &InputSettings)
     if inputs.len() < n_before {
         return Ok(Vec::new());
     }
-    let refused = || { Error::Usage(format!("--retract {pattern_or_file}: is not a live input; name one of {}", format_names(inputs)))
+    let refused = || {
+        Error::Usage(format!("--retract {pattern_or_file}: is not a live input; name one of {}", format_names(inputs)))
     };
     let files: BTreeSet<Location> = match expand(&[pattern_or_file.to_string()], is_html) {
         Ok(locations) => locations.into_iter().flat_map(|entry| entry.locations).collect(),
