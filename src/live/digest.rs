@@ -129,8 +129,8 @@ impl Digester {
 }
 
 /// Returns the sample of a page: its smallest chunk hashes, those in the lowest quarter of the
-/// range of hashes. It has at least [`LEAST_SAMPLE`] hashes if the page has as many, and at most
-/// [`MOST_SAMPLE`].
+/// range of hashes. It has at least [`MIN_SAMPLE`] hashes if the page has as many, and at most
+/// [`MAX_SAMPLE`].
 pub(crate) fn sample(fprints: &[FPrint]) -> Vec<u64> {
     let mut hashes: Vec<u64> = fprints.iter().map(|&fprint| splitmix64(fprint)).collect();
     hashes.sort_unstable();

@@ -5,10 +5,10 @@
 //! - Pages with equal texts are copies \[SGM98 2.2\].
 //! - Two pages at one place of folders that seem to be mirrors are copies if they share
 //!   `overlap.min_resemblance` of the chunks of the larger page. Once the mirror is certain,
-//!   [`IN_PLACE`] is enough. Pages at different places of mirrors are not copies: the chapters of a
-//!   manual resemble each other.
+//!   [`MIN_CERTAIN`] is enough. Pages at different places of mirrors are not copies: the chapters
+//!   of a manual resemble each other.
 //! - Other pages of two hosts are copies if they share `overlap.min_resemblance_alone` of the
-//!   chunks of the larger page, or [`UNDER_OTHER_NAMES`] if their file names differ. They are not
+//!   chunks of the larger page, or [`MIN_OTHER_NAMES`] if their file names differ. They are not
 //!   copies if the cluster of the other page already has a page of this host under another name:
 //!   then the two pages of this host are neighbours. While the boilerplate of both hosts is
 //!   unknown, the shared fraction must be at least [`MIN_BOILERPLATE_PAGES`].

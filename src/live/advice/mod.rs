@@ -119,7 +119,8 @@ impl AdviceEvidence {
     }
 
     /// Counts a page that was fetched after the advice was given. All counts are halved whenever
-    /// there are [`RECENT`] pages, so that advice that was right once can turn out to be wrong.
+    /// there are [`HALF_LIFE_PAGES`] pages, so that advice that was right once can turn out to be
+    /// wrong.
     pub(crate) fn add_recent(&mut self, is_match: bool) {
         self.add(is_match);
         if self.n_matched + self.n_differing >= HALF_LIFE_PAGES {

@@ -3,7 +3,7 @@
 //! A calendar has a page for every future month, a shop has a page for every order of a list, and
 //! some servers send a page for every possible URL. For each folder, pages are counted, and among
 //! them the idle ones: copies of a page of the same host, and pages that state that there is
-//! nothing. A folder with [`LEAST_IDLE`] idle pages and few others is a trap. Pages of a trap that
+//! nothing. A folder with [`MIN_IDLE`] idle pages and few others is a trap. Pages of a trap that
 //! are still fetched are counted as evidence.
 
 use std::collections::{HashMap, HashSet};

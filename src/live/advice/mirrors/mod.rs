@@ -3,8 +3,8 @@
 //! Two pages that are copies propose a pair of folders: the widest ones below which both pages have
 //! the same place. From then on, each page that is added below one of the two folders is compared
 //! with the page at its place below the other one, if that page has been fetched. As soon as
-//! [`LEAST_PAGES`] pages of as many clusters match, and the lower bound of the fraction of matching
-//! pages is [`LEAST_BOUND`], the folders are mirrors: [`FolderGroups::group`]. A page that is
+//! [`MIN_PAGES`] pages of as many clusters match, and the lower bound of the fraction of matching
+//! pages is [`MIN_BOUND`], the folders are mirrors: [`FolderGroups::group`]. A page that is
 //! missing below one of the folders is no evidence, because a crawl fetches pages in an order of
 //! its own.
 //!
