@@ -52,7 +52,7 @@ struct Planted {
     connected_clusters: u64,
     disconnected_clusters: u64,
     /// Number of documents in the connected part, per thousand of the third and later documents of
-    /// a divided cluster of up to [`LARGE`] documents.
+    /// a divided cluster of up to [`LARGE_SIZE`] documents.
     connected_members: u64,
     connected_unique: u64,
     /// Number of near-duplicates at 90, 70 and 50 %, each without the previous ones.
