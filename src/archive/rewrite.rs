@@ -158,7 +158,7 @@ pub(super) struct Rewriter<'r> {
     pub writes_near: bool,
     /// Lines of the index, if one is written.
     pub index: Option<SortedLines>,
-    /// Compression level, as in [`Near::level`](super::Near::level).
+    /// Compression level, as in [`NearCopySource::level`](super::NearCopySource::level).
     pub near_level: i32,
 }
 

@@ -61,7 +61,7 @@ type Row = (Version, FollowedFact);
 /// Stream of rows, at timestamps of type `T`.
 type Rows<'scope, T> = VecCollection<'scope, T, Row, Times>;
 
-/// Boxed rules of [`each`], [`reduced`] and [`joined`].
+/// Boxed rules of [`map_rows`], [`reduced`] and [`join_rows`].
 type Each = Box<dyn FnMut(Row) -> Option<Row>>;
 type Reduce = Box<dyn FnMut(&Version, &mut dyn Iterator<Item = FollowedFact>, &mut dyn FnMut(FollowedFact))>;
 type Join = Box<dyn FnMut(&Version, &FollowedFact, &FollowedFact) -> Option<Row>>;

@@ -29,8 +29,8 @@ pub(crate) struct ParquetTexts {
     columns: Vec<GroupColumn>,
     /// Number of rows of the group that are still to be read.
     left: usize,
-    /// Size of the row groups that were begun since the last call of [`ParquetTexts::taken`], in
-    /// bytes.
+    /// Size of the row groups that were begun since the last call of
+    /// [`ParquetTexts::take_bytes_read`], in bytes.
     bytes_begun: u64,
 }
 
