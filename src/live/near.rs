@@ -11,7 +11,7 @@
 //!   chunks of the larger page, or [`MIN_RESEMBLANCE_RENAMED`] if their file names differ. They are
 //!   not copies if the cluster of the other page already has a page of this host under another
 //!   name: then the two pages of this host are neighbours. While the boilerplate of both hosts is
-//!   unknown, the shared fraction must be at least [`MIN_BOILERPLATE_PAGES`].
+//!   unknown, the shared fraction must be at least [`MIN_RESEMBLANCE_UNFILTERED`].
 //! - Pages of one host are views of one page if they have the same title, or the same notice that
 //!   there is nothing at the URL; if their samples, boilerplate included, have a resemblance of
 //!   `overlap.views`; and if their chunks without boilerplate have three quarters of that.
@@ -57,7 +57,7 @@ const MAX_MEMBERS: usize = 256;
 
 /// Minimum resemblance of two pages of hosts whose boilerplate is not known yet, in units of
 /// 1/10,000.
-const MIN_BOILERPLATE_PAGES: u64 = 6_000;
+const MIN_RESEMBLANCE_UNFILTERED: u64 = 6_000;
 
 /// The earlier pages, with which a new page is compared.
 pub(crate) struct EarlierPages<'i> {
@@ -178,10 +178,10 @@ impl EarlierPages<'_> {
         let mut similar_pages = Vec::new();
         for &candidate in chunks.shared_counts.keys() {
             let its_host = self.pages.host_of(candidate);
-            let is_furnished = own_known || knows_boilerplate(its_host);
+            let is_filtered = own_known || knows_boilerplate(its_host);
             // Boilerplate that is not yet recognized counts as shared content, so the threshold is
             // higher until one of the hosts has enough pages.
-            let min_units = units(min_resemblance_alone).max(if is_furnished { 0 } else { MIN_BOILERPLATE_PAGES });
+            let min_units = units(min_resemblance_alone).max(if is_filtered { 0 } else { MIN_RESEMBLANCE_UNFILTERED });
             let (n_shared, larger) = shared_with(candidate);
             let is_enough = n_shared >= min_shared.max(1).into()
                 && n_shared * WHOLE_UNITS >= min_units * (larger + u64::from(doubt));
