@@ -186,7 +186,7 @@ impl DedupSummary {
         let cluster = |(n_removed, record)| {
             let (file, row) = corpus.place(record);
             let file = inputs.files[file as usize].name().into();
-            Some(DuplicateCluster { id: corpus.id(record).ok()?, file, row, removed: n_removed })
+            Ok(DuplicateCluster { id: corpus.id(record)?, file, row, removed: n_removed })
         };
         Ok(DedupSummary {
             records,
@@ -198,7 +198,7 @@ impl DedupSummary {
             compared: n_compared,
             clusters: n_clusters,
             cluster_sizes,
-            largest_clusters: clusters.into_iter().filter_map(cluster).collect(),
+            largest_clusters: clusters.into_iter().map(cluster).collect::<Result<_>>()?,
             files,
             counts_by: counts::count(&settings.count_by, corpus, verdicts)?,
             settings: settings.answer(),

@@ -48,7 +48,7 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
     let typed = sets.clone();
     // A preset must be applied before all other settings, so it is extracted from both sources
     // first.
-    let preset_name = sets.iter_mut().rev().find_map(|set| set.remove("preset"));
+    let preset_name = sets.iter_mut().filter_map(|set| set.remove("preset")).last();
     if let Some(name) = preset_name.or(settings.remove("preset")) {
         overlay(&mut tree, preset(&name, file)?, "", file)?;
     }
@@ -376,7 +376,7 @@ mod tests {
         let job = resolve("j.toml", "preset = \"four-line\"\n[overlap]\nmin_shared = 20", &[]).unwrap();
         assert_eq!((job.chunks.count, job.chunks.bits, job.overlap.min_shared), (4, 32, 20));
         assert_eq!((job.overlap.min_resemblance, job.overlap.template_pages, job.overlap.guard), (0.0, 0, Guard::None));
-        let job = resolve("j.toml", "", &["preset=two-line".into()]).unwrap();
+        let job = resolve("j.toml", "", &["preset=four-line".into(), "preset=two-line".into()]).unwrap();
         assert_eq!((job.chunks.count, job.overlap.min_shared), (2, 25));
         assert!(resolve("j.toml", "preset = \"six-line\"", &[]).unwrap_err().to_string().contains("four-line"));
     }

@@ -193,6 +193,16 @@ impl JobState {
     pub fn check(&self) -> Result<StateCheck> {
         let mut checked = StateCheck::default();
         let mut checked_records = BTreeSet::new();
+        // Returns the number of records that no other file has named. Generations share files, so
+        // each record is checked only once.
+        let mut check_file = |file: &RecordFile, checked: &mut StateCheck| {
+            let is_new = |record: &&RecordAt| checked_records.insert((file.name.clone(), record.offset));
+            let records: Vec<&RecordAt> = file.records.iter().filter(is_new).collect();
+            let bytes = self.run_at(&file.name)?;
+            checked.bytes += records.iter().map(|record| record.bytes).sum::<u64>();
+            checked.damaged.extend(records::damaged(&bytes, &records).then(|| bytes.name().to_string()));
+            Ok::<usize, Error>(records.len())
+        };
         for number in self.generations()? {
             match self.generation(number) {
                 Ok(generation) => {
@@ -203,17 +213,8 @@ impl JobState {
                     let is_damaged = copy.exists()? && read(&copy, number)?.is_err();
                     checked.damaged.extend(is_damaged.then(|| copy.name().to_string()));
                     for (nth, file) in generation.all_files().enumerate() {
-                        let records: Vec<&RecordAt> = file
-                            .records
-                            .iter()
-                            // Generations share files, so each record is checked only once.
-                            .filter(|record| checked_records.insert((file.name.clone(), record.offset)))
-                            .collect();
-                        let bytes = self.run_at(&file.name)?;
-                        let damaged = records::damaged(&bytes, &records);
-                        checked.records += if nth < generation.files.len() { records.len() } else { 0 };
-                        checked.bytes += records.iter().map(|record| record.bytes).sum::<u64>();
-                        checked.damaged.extend(damaged.then(|| bytes.name().to_string()));
+                        let n_records = check_file(file, &mut checked)?;
+                        checked.records += if nth < generation.files.len() { n_records } else { 0 };
                     }
                 }
                 Err(error) => {
@@ -223,15 +224,7 @@ impl JobState {
             }
         }
         for file in self.ahead()?.iter().flat_map(|list| &list.files) {
-            let records: Vec<&RecordAt> = file
-                .records
-                .iter()
-                .filter(|record| checked_records.insert((file.name.clone(), record.offset)))
-                .collect();
-            let bytes = self.run_at(&file.name)?;
-            checked.records += records.len();
-            checked.bytes += records.iter().map(|record| record.bytes).sum::<u64>();
-            checked.damaged.extend(records::damaged(&bytes, &records).then(|| bytes.name().to_string()));
+            checked.records += check_file(file, &mut checked)?;
         }
         checked.damaged.dedup();
         Ok(checked)
