@@ -61,14 +61,14 @@ const LINK_PROCESS_BYTES: u64 = 20;
 const DOCUMENT_PROCESS_BYTES: u64 = 60;
 
 /// Returns the estimate of the data that one of the processes owns.
-fn own(counts: &CrawlCounts, machines: &Machines) -> MemoryEstimate {
+fn own_estimate(counts: &CrawlCounts, machines: &Machines) -> MemoryEstimate {
     counts.held.map(|n| n.div_ceil(machines.count as u64))
 }
 
 /// Returns the bytes of the largest process, within the limit if there is one and if tables can be
 /// built within it; and the minimum bytes of a run.
 pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &Machines) -> (u64, u64) {
-    let (own, workers) = (own(counts, machines), machines.workers);
+    let (own_data, workers) = (own_estimate(counts, machines), machines.workers);
     let others = if machines.count > 1 { CONNECTIONS + PEER_BYTES * (machines.count as u64 - 1) } else { 0 };
     let blocks = WORKER_BYTES.min(volume.exchanged_bytes / machines.peers()) * workers as u64;
     let blocks = blocks.max(IDLE_WORKER_BYTES * workers.saturating_sub(2) as u64);
@@ -78,21 +78,21 @@ pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &M
     // Bytes in addition to the local pages: of data that is spilled if memory is limited, and of
     // data that is not. Then the bytes of the local pages that remain after pairs are found, and
     // bytes that are always needed.
-    let local_pages = own.local_pages_bytes();
+    let local_pages = own_data.local_pages_bytes();
     let (spillable, fixed, left, always) = match job.kind {
         JobKind::Fingerprints => {
-            (0, 0, local_pages, PAGE_DEDUPLICATION_BYTES * own.pages + DIRECTORY_ROW_BYTES * all_pages)
+            (0, 0, local_pages, PAGE_DEDUPLICATION_BYTES * own_data.pages + DIRECTORY_ROW_BYTES * all_pages)
         }
         JobKind::Study => {
             let web = LINK_PROCESS_BYTES * counts.links_within + DOCUMENT_PROCESS_BYTES * all_pages;
-            (own.bytes_besides_local_pages(job), web, local_pages, PAGE_DEDUPLICATION_BYTES * own.pages)
+            (own_data.bytes_besides_local_pages(job), web, local_pages, PAGE_DEDUPLICATION_BYTES * own_data.pages)
         }
         _ => {
             // A single process has no pages of other processes. Any process may collect the largest
             // table; the first process is one of them.
-            let others_pages = all_pages - own.pages;
+            let others_pages = all_pages - own_data.pages;
             let others_in_file = others_pages.min(PAGES_OF_FILE);
-            let long = LONG_BYTES_IN_FILE * long_bytes(own.pages, own.captures) / own.pages.max(1);
+            let long = LONG_BYTES_IN_FILE * long_bytes(own_data.pages, own_data.captures) / own_data.pages.max(1);
             let message = match job.effort.memory_bytes {
                 0 => {
                     (PAGE_PROCESS_BYTES + PAGE_FIRST_PROCESS_BYTES) * others_pages
@@ -101,37 +101,37 @@ pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &M
                 _ => GROWN_OTHER_PAGE_BYTES * others_pages,
             };
             let by_measure = match job.similar.by {
-                Measure::Signatures => 64 * u64::from(job.signatures.vectors.dims) * own.pages,
-                Measure::Hamming => 84 * own.pages,
+                Measure::Signatures => 64 * u64::from(job.signatures.vectors.dims) * own_data.pages,
+                Measure::Hamming => 84 * own_data.pages,
                 Measure::Given => 0,
                 Measure::Minhash => keys,
-                Measure::Overlap | Measure::Both => own.bytes_besides_local_pages(job),
+                Measure::Overlap | Measure::Both => own_data.bytes_besides_local_pages(job),
             };
-            let by_measure = by_measure.max(FEATURE_BYTES * own.features);
-            let found = bytes_of_tables(&own, all_pages, links, workers, job.effort.memory_bytes > 0);
-            (by_measure, found, MemoryEstimate { resolved: links, ..own }.settled_bytes(), message)
+            let by_measure = by_measure.max(FEATURE_BYTES * own_data.features);
+            let found = bytes_of_tables(&own_data, all_pages, links, workers, job.effort.memory_bytes > 0);
+            (by_measure, found, MemoryEstimate { resolved: links, ..own_data }.settled_bytes(), message)
         }
     };
     let base = PROCESS_BYTES + blocks + others + always;
-    let most = (base + (local_pages + spillable).max(left + fixed)).max(least);
+    let max_bytes = (base + (local_pages + spillable).max(left + fixed)).max(least);
     match job.effort.memory_bytes {
-        0 => (most, least),
-        allowed => (most.min(allowed.max(base + own.min_local_pages_bytes(workers) + fixed)), least),
+        0 => (max_bytes, least),
+        allowed => (max_bytes.min(allowed.max(base + own_data.min_local_pages_bytes(workers) + fixed)), least),
     }
 }
 
 /// Returns the minimum bytes of a run, and the bytes of keys of bands, of one process.
 pub fn required_bytes(job: &Job, counts: &CrawlCounts, machines: &Machines) -> (u64, u64) {
-    let own = own(counts, machines);
+    let own_data = own_estimate(counts, machines);
     if job.kind == JobKind::Fingerprints {
-        let settled = PAGE_DEDUPLICATION_BYTES * own.pages + DIRECTORY_ROW_BYTES * counts.held.pages;
-        return (at_rest(machines.workers) + own.min_local_pages_bytes(machines.workers) + settled, 0);
+        let deduplication_bytes = PAGE_DEDUPLICATION_BYTES * own_data.pages + DIRECTORY_ROW_BYTES * counts.held.pages;
+        return (at_rest(machines.workers) + own_data.min_local_pages_bytes(machines.workers) + deduplication_bytes, 0);
     }
-    let least = own.required_bytes(counts.held.pages, machines.workers);
+    let least = own_data.required_bytes(counts.held.pages, machines.workers);
     match job.similar.by {
         Measure::Minhash => {
             let (of_keys, keys) = minhash_pairs::required_of_process(
-                &own,
+                &own_data,
                 counts.held.pages,
                 &job.minhash,
                 machines.workers,
@@ -151,7 +151,7 @@ pub fn spilled_at_once(job: &Job, counts: &CrawlCounts, machines: &Machines) -> 
         return [0; 2];
     }
     let links = counts.links_within.div_ceil(machines.count as u64);
-    own(counts, machines).on_disk_at_once(job, counts.held.pages, links, machines.workers, allowed)
+    own_estimate(counts, machines).on_disk_at_once(job, counts.held.pages, links, machines.workers, allowed)
 }
 
 /// Returns the bytes that all processes write to spill files.
@@ -162,7 +162,7 @@ pub fn spilled_bytes(job: &Job, counts: &CrawlCounts, machines: &Machines) -> u6
     }
     let (least, keys) = required_bytes(job, counts, machines);
     let keys = keys.saturating_sub(allowed.saturating_sub(least) / 4);
-    let rows = own(counts, machines).spilled_bytes(job, counts.held.pages, machines.workers, allowed);
+    let rows = own_estimate(counts, machines).spilled_bytes(job, counts.held.pages, machines.workers, allowed);
     // About as many bytes as are sent wait on disk, because each step spills the data that the next
     // steps do not read, independent of the limit. Measured.
     let parked_bytes = if job.kind == JobKind::Study { 0 } else { on_the_way(job, counts) };

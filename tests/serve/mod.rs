@@ -590,7 +590,7 @@ fn search_page_escapes_hostile_pages_and_all_links_resolve() {
         ("/search", "Words of a text"),
         ("/search?q=manual", "rolled up to"),
         ("/search?q=manual&roll=0", "30 pages match"),
-        ("/search?q=manual&roll=0&from=10&reorder=1", "before"),
+        ("/search?q=manual&roll=0&from=10&reorder=1", "previous results"),
         ("/search?q=%22%3E%3Cscript%3Ealert(1)", "30 pages match"),
         ("/search?q=neverwritten", "0 pages match"),
         ("/search?q=manual%20host:h3.example", "1 page matches"),

@@ -123,10 +123,10 @@ fn member(html: &mut Html, number: usize, member: &SetMember) {
 fn counts(html: &mut Html, counts: &[LabeledCount], class: &'static str, caption: &str) {
     let longest = counts.iter().map(|of| of.count).max().unwrap_or(0);
     html.markup("<table class=bars><caption class=unseen>").text(caption).markup("</caption><tbody>");
-    for counted in counts {
-        html.markup("<tr><th scope=row>").text(&counted.what).markup("</th><td class=num>").text(count(counted.count));
+    for row in counts {
+        html.markup("<tr><th scope=row>").text(&row.what).markup("</th><td class=num>").text(count(row.count));
         html.markup("</td><td class=level>");
-        bar(html, &[(class, counted.count)], longest);
+        bar(html, &[(class, row.count)], longest);
         html.markup("</td></tr>");
     }
     html.markup("</tbody></table>");
