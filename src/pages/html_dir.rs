@@ -176,7 +176,7 @@ mod tests {
                 "not_text image.png: image/gif",
                 "record_too_large large.html: 31 bytes; input.limits.record_bytes is 30",
                 "http://base.example/sub/line%0Abreak.html",
-                "not_text list.txt: no HTML",
+                "not_text list.txt: not HTML",
                 "not_text picture.html: image/gif",
                 "http://base.example/sub/%C3%BC.html",
             ]
