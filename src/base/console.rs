@@ -28,7 +28,7 @@ pub fn is_json() -> bool {
 /// `level` (info, warning, error).
 pub fn notify(line: impl Display) {
     if !is_json() {
-        return say(format_args!("{line}\n"));
+        return write_to_stderr(format_args!("{line}\n"));
     }
     let line = line.to_string();
     let marks = [("error", "error: "), ("warning", "warning: "), ("info", "")];
@@ -40,12 +40,12 @@ pub fn notify(line: impl Display) {
 /// Writes an object to stderr in JSON mode, and nothing otherwise.
 pub fn notify_object(object: serde_json::Value) {
     if is_json() {
-        say(format_args!("{object}\n"));
+        write_to_stderr(format_args!("{object}\n"));
     }
 }
 
 /// Writes a text to stderr without an end of line, and ignores errors.
-pub fn say(text: impl Display) {
+pub fn write_to_stderr(text: impl Display) {
     // Formatted before stderr is locked, because formatting may wait for memory. Written in a
     // single call, so that lines of several threads and processes are not interleaved.
     let text = text.to_string();

@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use webtwin_base::build_info::{cpu_seconds, peak_memory_bytes};
-use webtwin_base::console::{is_json, notify, notify_object, say};
+use webtwin_base::console::{is_json, notify, notify_object, write_to_stderr};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::leftovers::Temporary;
 use webtwin_base::progress::Progress;
@@ -108,7 +108,7 @@ impl Watcher {
                         notify_object(object(&progress, stage, stages, (seconds, pass)));
                     }
                 } else if terminal {
-                    say(format_args!("\r\x1b[K{}", line(&progress, stage, stages, (seconds, pass))));
+                    write_to_stderr(format_args!("\r\x1b[K{}", line(&progress, stage, stages, (seconds, pass))));
                 } else if looks % SAMPLES_PER_MINUTE == 0 {
                     notify(line(&progress, stage, stages, (seconds, pass)));
                 }
@@ -119,7 +119,7 @@ impl Watcher {
             }
             record(progress.stage());
             if terminal && !json {
-                say("\r\x1b[K");
+                write_to_stderr("\r\x1b[K");
             }
         });
         Watcher { stop: Some(stop), thread: thread.ok() }

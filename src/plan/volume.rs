@@ -149,7 +149,11 @@ pub fn of_crawl(job: &Job, counts: &CrawlCounts, machines: &Machines) -> Volume 
             let links = LINK_BYTES * counts.links_within;
             let texts = DOCUMENT_WRITTEN_BYTES * estimate.pages;
             let numbers = settled_bytes + captures + DOCUMENT_BYTES * estimate.pages + links + overlap;
-            ([numbers, texts], STUDY_SENT * estimate.pages + links, DOCUMENT_DISTRIBUTED_BYTES * estimate.pages)
+            (
+                [numbers, texts],
+                STUDY_DOCUMENT_SENT_BYTES * estimate.pages + links,
+                DOCUMENT_DISTRIBUTED_BYTES * estimate.pages,
+            )
         }
         _ => {
             let found_bytes = derived_bytes(job, counts);
@@ -186,7 +190,7 @@ pub(super) fn on_the_way(job: &Job, counts: &CrawlCounts) -> u64 {
 }
 
 /// Bytes of a document that are sent to each other process of a study.
-const STUDY_SENT: u64 = 60;
+const STUDY_DOCUMENT_SENT_BYTES: u64 = 60;
 
 fn measure_bytes(job: &Job, counts: &CrawlCounts, overlap: u64, machines: &Machines) -> u64 {
     let estimate = &counts.held;

@@ -120,7 +120,7 @@ fn canonical_key(original: Page, number: u64) -> u64 {
     block_key(u64::from(original.0) << 32 | number << 3, Kin::Canonical)
 }
 
-/// Returns the kin of the texts in a block.
+/// Returns the kind of texts in a block.
 fn kin_of(block: u64) -> Kin {
     [Kin::Title, Kin::CommonTitle, Kin::Path, Kin::Notice, Kin::Canonical][(block & 7) as usize - 1]
 }

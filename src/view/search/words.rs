@@ -61,7 +61,7 @@ pub fn fold(word: &str, output: &mut String) {
 pub struct Question {
     /// Words that a text must have, folded and distinct.
     pub words: Vec<String>,
-    /// Hosts of which a page must have one; empty for any host.
+    /// Hosts to which the results are limited. Empty if there is no such limit.
     pub hosts: Vec<String>,
     /// True to find pages of collections with mirrors only.
     pub in_mirrors: bool,
