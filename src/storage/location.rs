@@ -347,7 +347,7 @@ mod tests {
     fn invalid_urls_are_rejected_by_name_without_passwords() {
         for (url, words) in [
             ("", "name is empty"),
-            ("http://host/x", "http:// is not read"),
+            ("http://host/x", "http:// is not supported"),
             ("s3:///key", "no bucket"),
             ("s3://bucket/a/../b", ".."),
             ("s3://bucket/a//b", "a//b"),

@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn unsupported_scheme_is_named() {
         let error = Stores::with_settings([("", "")]).client("ftp", "ftp://host").err().unwrap();
-        assert!(error.to_string().contains("ftp:// is not read"), "{error}");
+        assert!(error.to_string().contains("ftp:// is not supported"), "{error}");
         assert_eq!(error.exit_code(), 3);
     }
 }
