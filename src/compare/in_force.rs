@@ -2,7 +2,8 @@
 //! it.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::ops::Bound::{Excluded, Unbounded};
 
 use super::exports::lines;
 use super::standing::StandingEntries;
@@ -21,18 +22,30 @@ use webtwin_pages::surt::surt_prefix_of;
 /// Returns any error of the tables and the stores.
 ///
 /// # Cost
-/// Reads the URLs of the newer result's table `avoid`. Holds the list in memory.
+/// Reads the URLs of the pages of the newer result, and of both tables `avoid`. Holds the list in
+/// memory.
 pub(super) fn list(
     results: &ComparableResults,
     mut new_entries: Vec<ListEntry>,
     standing_entries: &StandingEntries,
 ) -> Result<AvoidLists> {
+    new_entries.extend(standing_entries.entries.iter().cloned());
+    // If both lists have an entry, the larger counts are kept: they were taken when most of its
+    // pages had been crawled.
+    new_entries.sort_unstable_by(|x, y| {
+        let key = |entry: &ListEntry| (entry.is_single, Reverse((entry.pages, entry.bytes)));
+        x.url.cmp(&y.url).then_with(|| key(x).cmp(&key(y)))
+    });
+    new_entries.dedup_by(|x, y| (&x.url, x.is_single) == (&y.url, y.is_single));
     let surts = lines(&results.new, "heritrix-surts.txt")?.unwrap_or_default();
     let mut prefixes: Vec<String> = surts.lines().filter_map(|line| line.strip_prefix('+')).map(String::from).collect();
     let known_prefixes: HashSet<String> = prefixes.iter().cloned().collect();
     let standing_prefixes =
         standing_entries.entries.iter().filter(|entry| entry.heritrix).map(|entry| surt_prefix_of(&entry.url));
     prefixes.extend(standing_prefixes.filter(|form| !known_prefixes.contains(form)));
+
+    let shadowing = shadowing_forms(results, &new_entries, &prefixes)?;
+    prefixes.retain(|form| !shadowing.contains(form));
 
     let covered_urls = SurtPrefixes::new(prefixes.clone());
     let is_left = |url: &&str| !covered_urls.cover(&surt_prefix_of(url));
@@ -47,14 +60,87 @@ pub(super) fn list(
     urls.sort_unstable();
     urls.dedup();
 
-    new_entries.extend(standing_entries.entries.iter().cloned());
-    // If both lists have an entry, the larger counts are kept: they were taken when most of its
-    // pages had been crawled.
-    new_entries.sort_unstable_by(|x, y| {
-        let key = |entry: &ListEntry| (entry.is_single, Reverse((entry.pages, entry.bytes)));
-        x.url.cmp(&y.url).then_with(|| key(x).cmp(&key(y)))
-    });
-    new_entries.dedup_by(|x, y| (&x.url, x.is_single) == (&y.url, y.is_single));
     let entries = new_entries.iter().map(ListEntry::prefix).collect();
     Ok(AvoidLists { prefixes: entries, surt_rules: SurtRules { prefixes, urls } })
+}
+
+/// Returns those of the SURT prefixes that are the form of a single URL on the list, and that the
+/// form of another URL begins with which a crawler may fetch. The other URL may be new, or may have
+/// left the list, so that neither result could know it when it made the prefix.
+fn shadowing_forms(
+    results: &ComparableResults,
+    entries: &[ListEntry],
+    prefixes: &[String],
+) -> Result<BTreeSet<String>> {
+    let (singles, ranges): (Vec<&ListEntry>, Vec<&ListEntry>) = entries.iter().partition(|entry| entry.is_single);
+    let range_forms: HashSet<String> = ranges.iter().map(|entry| surt_prefix_of(&entry.url)).collect();
+    let known_prefixes: HashSet<&str> = prefixes.iter().map(String::as_str).collect();
+    let mut single_forms: BTreeSet<String> = singles.iter().map(|entry| surt_prefix_of(&entry.url)).collect();
+    single_forms.retain(|form| known_prefixes.contains(form.as_str()) && !range_forms.contains(form));
+    if single_forms.is_empty() {
+        return Ok(single_forms);
+    }
+    let single_urls: HashSet<&str> = singles.iter().map(|entry| entry.url.as_str()).collect();
+    let skipped = SurtPrefixes::new(ranges.iter().map(|entry| entry.url.clone()).collect());
+    let mut shadowing = BTreeSet::new();
+    let mut check = |url: &str| {
+        let form = surt_prefix_of(url);
+        for shorter in beginnings(&single_forms, &form) {
+            if !single_urls.contains(url) && !skipped.cover(url) {
+                shadowing.insert(shorter.to_string());
+            }
+        }
+    };
+    for range in 0..results.ranges.count() {
+        let tables = [Some(&results.pages[1]), results.avoid.as_ref().map(|[old, _]| old)];
+        for table in tables.into_iter().flatten() {
+            table.read(range, &["url"])?.text("url")?.iter().for_each(&mut check);
+        }
+    }
+    let former_entries = results.stood.iter().flat_map(|stood| stood.entries.iter());
+    former_entries.filter(|entry| entry.is_single).for_each(|entry| check(&entry.url));
+    Ok(shadowing)
+}
+
+/// Returns the texts of a set that `text` begins with, apart from `text` itself.
+fn beginnings<'a>(set: &'a BTreeSet<String>, text: &'a str) -> impl Iterator<Item = &'a str> {
+    let mut limit = text;
+    std::iter::from_fn(move || {
+        loop {
+            let candidate = set.range::<str, _>((Unbounded, Excluded(limit))).next_back()?;
+            if text.starts_with(candidate.as_str()) {
+                limit = candidate;
+                return Some(candidate.as_str());
+            }
+            // Only texts up to the common beginning can follow.
+            let common = candidate.bytes().zip(text.bytes()).take_while(|(x, y)| x == y).count();
+            let common = (0..=common).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+            if set.contains(&text[..common]) {
+                limit = &text[..common];
+                return Some(limit);
+            }
+            if common == 0 {
+                return None;
+            }
+            limit = &text[..common];
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn beginnings_are_those_of_a_scan(
+            set in prop::collection::btree_set("[ab\u{e9}]{1,5}", 0..12), text in "[ab\u{e9}]{0,7}"
+        ) {
+            let expected: Vec<&str> =
+                set.iter().rev().map(String::as_str).filter(|shorter| text.starts_with(shorter) && *shorter != text).collect();
+            prop_assert_eq!(beginnings(&set, &text).collect::<Vec<_>>(), expected);
+        }
+    }
 }
