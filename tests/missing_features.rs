@@ -20,7 +20,7 @@ fn missing_command_names_its_feature() {
     ];
     for command in absent {
         let message = fail(command, 2);
-        assert!(message.contains(&format!("cannot {}: ", command[0])), "{message}");
+        assert!(message.contains(&format!("cannot {}; ", command[0])), "{message}");
         assert!(message.contains(&format!("--features {}`", command[0])), "{message}");
     }
 }
