@@ -9,7 +9,7 @@ use std::path::Path;
 use webtwin_base::error::Result;
 use webtwin_engine::handshake::Identity;
 use webtwin_engine::key::ClusterKey;
-use webtwin_pages::record::{ReadResult, RawPage, RecordSink};
+use webtwin_pages::record::{RawPage, ReadResult, RecordSink};
 
 pub mod made;
 
@@ -82,7 +82,12 @@ pub fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
             if path.is_dir() {
                 folders.push(path);
             } else {
-                let name = path.strip_prefix(folder).expect("the path is below the folder").to_str().expect("the path is UTF-8").to_string();
+                let name = path
+                    .strip_prefix(folder)
+                    .expect("the path is below the folder")
+                    .to_str()
+                    .expect("the path is UTF-8")
+                    .to_string();
                 files_found.push((name, std::fs::read(path).expect("the file was written by this target")));
             }
         }

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use webtwin_job::{JobDigest, Job};
 use webtwin_dataflow::reading::ingest::Queue;
 use webtwin_dataflow::replicas;
-use webtwin_engine::{self, ClusterLayout};
+use webtwin_engine::ClusterLayout;
+use webtwin_job::{Job, JobDigest};
 use webtwin_pages::work_items::WorkList;
-use webtwin_view::lookup::build::{RANGE_ROWS, BuildSettings, build};
 use webtwin_storage::location::Location;
+use webtwin_view::lookup::build::{BuildSettings, RANGE_ROWS, build};
 
 /// Returns the folder with `run` and `index`. The system must clean it up, since a fuzzer ends
 /// without running destructors.
@@ -22,10 +22,13 @@ pub fn folder() -> PathBuf {
     let result = Location::parse(&job.output.url).expect("a path").into_folder();
     let work = WorkList::plan(&job.input, job.effort.shard_bytes).expect("a synthetic crawl can be read");
     let (queue, digest) = (Queue::new(work), JobDigest::from_job(&job).0);
-    engine::run(&ClusterLayout::local(1), 0, digest, move |net| replicas::run(net, &job, &queue, &result).map(drop))
-        .expect("a synthetic crawl has a result");
+    webtwin_engine::run(&ClusterLayout::local(1), 0, digest, move |net| {
+        replicas::run(net, &job, &queue, &result).map(drop)
+    })
+    .expect("a synthetic crawl has a result");
     build(&BuildSettings {
         run: at("run"),
+        active_rules: None,
         output: at("index"),
         chunks: true,
         simhashes: Some(None),

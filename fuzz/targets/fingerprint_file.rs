@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use webtwin_base::ids::DocId;
-use webtwin_core::hamming::coding::Coder;
 use webtwin_base::read_at::Bytes;
-use webtwin_fuzz::{damaged, first};
+use webtwin_core::hamming::coding::Coder;
 use webtwin_core::hamming::fingerprint_file::{ChunkHeader, FORMAT, FingerprintFile, chunk};
 use webtwin_core::hamming::sections::{FileKind, head};
+use webtwin_fuzz::{damaged, first};
 
 const CODERS: [Coder; 2] = [Coder::EliasFano, Coder::Raw];
 
@@ -54,7 +54,8 @@ fn written(coder: Coder, f: u32, rest: &[u8], with_doc_ids: bool) {
     fingerprints.sort_unstable();
     let doc_ids: Vec<DocId> = (0..fingerprints.len() as u64).map(|n| n ^ 0xabcd).collect();
     let whole = chunk(f, coder, "fuzzed", &fingerprints, with_doc_ids.then_some(&doc_ids)).expect("rows in order");
-    let file = FingerprintFile::open("whole", Arc::new(Bytes(whole.clone()))).expect("the file was written by this target");
+    let file =
+        FingerprintFile::open("whole", Arc::new(Bytes(whole.clone()))).expect("the file was written by this target");
     assert_eq!(look(&file), Some((fingerprints.clone(), if with_doc_ids { doc_ids } else { Vec::new() })));
     file.verify().expect("the file was written by this target");
     let bytes = damaged(&whole, changes);
@@ -64,7 +65,10 @@ fn written(coder: Coder, f: u32, rest: &[u8], with_doc_ids: bool) {
         assert!(result.is_err() || rows == fingerprints, "damage changes fingerprints without an error");
         let doc_ids = file.doc_ids(0..rows.len().min(fingerprints.len()));
         let others = other.doc_ids(0..fingerprints.len().min(other.header().count as usize));
-        assert!(result.is_err() || others.is_err() || others.ok() == doc_ids.ok(), "damage changes doc ids without an error");
+        assert!(
+            result.is_err() || others.is_err() || others.ok() == doc_ids.ok(),
+            "damage changes doc ids without an error"
+        );
         assert!(other.verify().is_err() || bytes.starts_with(&whole), "damage is not detected");
     }
 }

@@ -4,8 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use webtwin_base::ids::doc_id;
-use webtwin_job::{RecordLimits, LinkSettings};
 use webtwin_fuzz::first;
+use webtwin_job::{LinkSettings, RecordLimits};
 use webtwin_pages::html::{ExtractedPage, Extractor};
 use webtwin_pages::url::CanonicalUrl;
 

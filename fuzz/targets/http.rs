@@ -10,9 +10,10 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use webtwin_job::{InputSettings, RecordLimits};
 use webtwin_base::read_at::Bytes;
 use webtwin_fuzz::{first, found, made};
+use webtwin_http::{ServiceLimits, ServiceSettings};
+use webtwin_job::{InputSettings, RecordLimits};
 use webtwin_pages::record::ReadResult;
 use webtwin_pages::warc::read_range;
 use webtwin_view::serve::{ServeSettings, serve};
@@ -26,13 +27,15 @@ fn server() -> SocketAddr {
         let settings = ServeSettings {
             index,
             follow: false,
-            listen: "127.0.0.1:0".into(),
-            hosts: Vec::new(),
-            keys: None,
-            threads: 1,
             recheck: 0.0,
             verify: false,
-            limits: Default::default(),
+            front: ServiceSettings {
+                listen: "127.0.0.1:0".into(),
+                hosts: Vec::new(),
+                keys: None,
+                threads: 1,
+                limits: ServiceLimits::default(),
+            },
         };
         // Dropping the handle would stop the server.
         std::thread::spawn(move || {
@@ -63,7 +66,8 @@ fn stored(response: &[u8]) {
     let file = Bytes([head.as_bytes(), response, b"\r\n\r\n"].concat());
     let limits = RecordLimits { record_bytes: 1 << 16, head_bytes: 1 << 11, ..RecordLimits::default() };
     let length = file.0.len() as u64;
-    let (_, all) = found(|sink| read_range(&file, 0..length, &InputSettings { limits, ..InputSettings::default() }, sink));
+    let (_, all) =
+        found(|sink| read_range(&file, 0..length, &InputSettings { limits, ..InputSettings::default() }, sink));
     let [one] = &all[..] else { panic!("{} results of one record", all.len()) };
     if let ReadResult::Page(page) = one {
         assert!((200..300).contains(&page.status) && page.body.len() as u64 <= limits.record_bytes);

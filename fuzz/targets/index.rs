@@ -24,12 +24,14 @@ fn whole() -> &'static Whole {
     WHOLE.get_or_init(|| {
         let folder = made::folder();
         let files = files(&folder.join("index"));
-        let index = LookupIndex::open(folder.join("index").to_str().expect("the path is UTF-8")).expect("the index was written by this target");
+        let index = LookupIndex::open(folder.join("index").to_str().expect("the path is UTF-8"))
+            .expect("the index was written by this target");
         let mut urls: Vec<String> =
             (0..index.pages() as u32).map(|rank| index.url(rank).expect("the page is in the index")).collect();
         urls.push("http://nobody.example/".into());
         urls.extend(index.prefix(0).ok().map(|prefix| prefix + "never-crawled"));
-        let answers = answers(&index, &urls).into_iter().map(|answer| answer.expect("an intact index answers")).collect();
+        let answers =
+            answers(&index, &urls).into_iter().map(|answer| answer.expect("an intact index answers")).collect();
         Whole { folder: folder.join("damaged"), files, urls, answers }
     })
 }

@@ -6,9 +6,9 @@ use std::io::Write;
 
 use flate2::write::GzEncoder;
 use libfuzzer_sys::fuzz_target;
-use webtwin_job::{FieldNames, RecordLimits};
 use webtwin_base::read_at::Bytes;
 use webtwin_fuzz::{cuts, first, found};
+use webtwin_job::{FieldNames, RecordLimits};
 use webtwin_pages::decoded::Compression;
 use webtwin_pages::jsonl::{read_range, read_whole};
 use webtwin_pages::record::ReadResult;
@@ -28,5 +28,16 @@ fuzz_target!(|data: &[u8]| {
     let mut packed = GzEncoder::new(Vec::new(), flate2::Compression::none());
     let packed = packed.write_all(rest).and_then(|()| packed.finish()).expect("writing to memory succeeds");
     let ((), unpacked) = found(|sink| read_whole(&Bytes(packed), Compression::Gzip, &limits, &fields, sink));
-    assert_eq!(unpacked, whole);
+    assert_eq!(without_length(unpacked), without_length(whole));
 });
+
+/// Returns results without the length of their records, which is an estimate in a compressed file.
+fn without_length(mut results: Vec<ReadResult>) -> Vec<ReadResult> {
+    for result in &mut results {
+        match result {
+            ReadResult::Page(page) => page.length = 0,
+            ReadResult::Refused(refused) => refused.bytes = 0,
+        }
+    }
+    results
+}

@@ -5,12 +5,12 @@
 use std::sync::{Arc, OnceLock};
 
 use libfuzzer_sys::fuzz_target;
-use webtwin_job::{FieldNames, RecordLimits};
 use webtwin_base::read_at::Bytes;
 use webtwin_fuzz::{damaged, first, found, offset, only_panics_that_get_through};
+use webtwin_job::{FieldNames, RecordLimits};
 use webtwin_pages::parquet_rows::ParquetRows;
 use webtwin_pages::record::{ReadResult, Reason};
-use webtwin_storage::table::{TableColumn, Table, encode};
+use webtwin_storage::table::{Table, TableColumn, encode};
 
 const ROWS: usize = 70;
 
@@ -37,7 +37,8 @@ fuzz_target!(|data: &[u8]| {
         return;
     }
     let ((), all) = found(|sink| file.read_groups(0..groups, &limits, sink));
-    let is_rest = |one: &&ReadResult| matches!(one, ReadResult::Refused(refused) if refused.reason == Reason::BadParquet);
+    let is_rest =
+        |one: &&ReadResult| matches!(one, ReadResult::Refused(refused) if refused.reason == Reason::BadParquet);
     // The rejection for the rest of a group without rows has the offset at which the next group
     // begins.
     assert!(all.is_sorted_by(|x, y| offset(x) < offset(y) || is_rest(&x) && offset(x) == offset(y)));

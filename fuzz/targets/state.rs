@@ -42,7 +42,15 @@ fn generation(rest: &[u8]) {
     let (fields, changes) = rest.split_at(rest.len() / 2);
     let Ok(generation) = serde_json::from_slice::<Generation>(fields) else { return };
     let bytes = generation.encode();
-    assert_eq!(Generation::decode(&bytes).as_ref(), Ok(&generation));
+    // File names are joined to the path of the state, so only names of its own files are read back.
+    let is_name = |name: &str| name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match Generation::decode(&bytes) {
+        Ok(other) => assert_eq!(other, generation),
+        Err(cause) => assert!(
+            generation.files.iter().chain(&generation.found).any(|file| !is_name(&file.name)),
+            "an intact generation is not read back: {cause}"
+        ),
+    }
     if let Ok(other) = Generation::decode(&damaged(&bytes, changes)) {
         assert_eq!(other, generation);
     }
@@ -69,7 +77,7 @@ fn of_a_state(changes: &[u8]) {
     drop(std::fs::remove_dir_all(&folder));
     let at = Location::parse(folder.to_str().expect("the path is UTF-8")).expect("a path").into_folder();
     let state = JobState::at(at);
-    let records = StateRecords::new(&state, None, &KEYS);
+    let records = StateRecords::new(&state, None, Vec::new(), &KEYS);
     let mut encode = |number: usize, record: &mut Vec<u8>| {
         record.extend_from_slice(RECORDS[number]);
         Ok(())
@@ -80,7 +88,7 @@ fn of_a_state(changes: &[u8]) {
     damage(&folder, changes);
     drop(state.check());
     if let Ok(Some(generation)) = state.newest() {
-        held(&StateRecords::new(&state, Some(&generation), &KEYS));
+        held(&StateRecords::new(&state, Some(&generation), Vec::new(), &KEYS));
     }
 }
 

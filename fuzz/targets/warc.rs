@@ -7,9 +7,9 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use libfuzzer_sys::fuzz_target;
-use webtwin_job::{DigestPolicy, InputSettings, RecordLimits};
 use webtwin_base::read_at::Bytes;
 use webtwin_fuzz::{cuts, first, found, offset};
+use webtwin_job::{DigestPolicy, InputSettings, RecordLimits};
 use webtwin_pages::record::ReadResult;
 use webtwin_pages::warc::{RangeEnd, read_range, read_stream, settle};
 

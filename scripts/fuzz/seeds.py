@@ -156,7 +156,7 @@ put(
 put("index", *[bytes([which]) + changes((what, at, 1)) for which in range(30) for what in (0, 2) for at in (0, 40, 700)])
 generation = {
     "number": 1, "id": "1f", "reading": "ab", "ghostscript": None, "job": "cd", "result": "/out", "diff": "x", "inputs": ["a.warc.gz"],
-    "originals": [], "working_folder": "/", "files": [{"name": "3f", "bytes": 9, "records": [{"key": "7", "offset": 0, "bytes": 9, "checksum": "00"}]}],
+    "originals": [], "working_folder": "/", "files": [{"name": f"{63:032x}", "bytes": 9, "records": [{"key": "7", "offset": 0, "bytes": 9, "checksum": "00"}]}],
 }
 text = json.dumps(generation).encode()
 put(
