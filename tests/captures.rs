@@ -4,7 +4,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use crate::bad_warc::build::{Record, gzip, html, http_with};
-use crate::support::program::{assert_same_on_any_workers, files, rows, stderr_text, webtwin};
+use crate::support::program::{assert_same_on_any_workers, files, rows, stderr_text, succeed, webtwin};
 
 /// The id that some programs write into every record.
 const NULL: &str = "<urn:uuid:null>";
@@ -302,4 +302,21 @@ proptest! {
             folder.path(), "same", &["run", "--input", folder.path().join("in-2").to_str().unwrap()]
         );
     }
+}
+
+#[test]
+fn revisits_without_a_valid_target_are_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let [input, output] = ["in", "out"].map(|name| folder.path().join(name));
+    let place = refers_to(NULL, Some(("a", 1, 0)));
+    let of = |uri: Option<&str>| Record { uri: uri.map(String::from), ..revisit(("b", 1, 30), &place) };
+    let records =
+        [response(("a", 1, 0), &digest(1), 1), of(None), of(Some("http://:80/")), of(Some("http://b.example/"))];
+    write(&input, &records.iter().map(|record| (0, record)).collect::<Vec<_>>());
+    let [input, output] = [input, output].map(|path| path.to_str().unwrap().to_string());
+    succeed(&["run", "--input", &input, "--output", &output, "--max-bad", "1"]);
+    let rejected = rejected(&output);
+    assert_eq!(rejected.len(), 2, "{rejected:?}");
+    assert!(rejected[0].starts_with("\"no_target_uri\"") && rejected[1].starts_with("\"bad_url\""), "{rejected:?}");
+    assert!(rejected[1].contains("http://:80/"), "{rejected:?}");
 }

@@ -8,6 +8,12 @@ use webtwin_base::read_at::RandomAccess;
 /// Number of bytes that are requested from the store at a time.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 
+/// Number of bytes that are searched for one needle after another. A needle that does not occur is
+/// searched for in at most this number of bytes beyond the nearest match of another needle.
+/// Without the limit, a block with many matches of one needle would be searched to its end for the
+/// other one again and again.
+const SEARCH_BYTES: usize = 16 << 10;
+
 /// Reader of a file in blocks of fixed size, aligned to that size. The two most recently used
 /// blocks are cached.
 pub(super) struct Blocks<'f> {
@@ -74,6 +80,8 @@ impl<'f> Blocks<'f> {
             if bytes.is_empty() {
                 break;
             }
+            let bytes_to_limit = usize::try_from(limit - position).unwrap_or(usize::MAX).saturating_add(longest);
+            let bytes = &bytes[..bytes.len().min(SEARCH_BYTES).min(bytes_to_limit)];
             let mut nearest = None;
             for needle in needles {
                 // Only a match before the nearest one so far counts. The limit keeps the search
@@ -134,6 +142,22 @@ mod tests {
             let starts = |p: &u64| needles.iter().any(|needle| bytes[*p as usize..].starts_with(needle));
             let expected = (from..until.min(bytes.len() as u64)).find(starts);
             prop_assert_eq!(Blocks::new(&file, block_bytes).find_any(&needles, from, until).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn needle_is_found_across_the_bounds_of_a_search() {
+        let needles: [&[u8]; 2] = [b"abc", b"defg"];
+        for position in SEARCH_BYTES - 5..SEARCH_BYTES + 5 {
+            for needle in needles {
+                let mut bytes = vec![0; 2 * SEARCH_BYTES];
+                bytes[position..position + needle.len()].copy_from_slice(needle);
+                let (file, position) = (Bytes(bytes), position as u64);
+                let mut blocks = Blocks::new(&file, BLOCK_BYTES);
+                assert_eq!(blocks.find_any(&needles, 0, u64::MAX).unwrap(), Some(position));
+                assert_eq!(blocks.find_any(&needles, 0, position + 1).unwrap(), Some(position));
+                assert_eq!(blocks.find_any(&needles, 0, position).unwrap(), None);
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use super::form::{form, form_of_media, is_gzip, leaves_it_to_the_bytes, no_text,
 use super::{digests, encodings, http, record_head::RecordHead, revisits};
 use crate::fetch_time;
 use crate::record::{PageForm, RawPage, Reason, RecordIds, Refusal};
-use crate::url::scheme_beyond_web;
+use crate::url::{CanonicalUrl, scheme_beyond_web};
 use webtwin_job::{InputSettings, RecordLimits};
 
 /// Makes a page of a record. The caller sets its place in the file. `repair_reason` is the damage
@@ -22,7 +22,7 @@ pub(super) fn page(
 ) -> Result<RawPage, Refusal> {
     no_page(head).map_or(Ok(()), |refusal| Err(revisits::refusal(head, payload, input).unwrap_or(refusal)))?;
     if head.uri.is_empty() {
-        return Err((Reason::NoTargetUri, format!("{} without WARC-Target-URI", head.kind)));
+        return Err(no_target(head));
     }
     let mut page = if is_http(head) && !is_bare(head, payload) {
         from_http(head, payload, input)?
@@ -84,6 +84,10 @@ fn payload_forms<'b>(
         .chain(std::iter::once(Cow::Borrowed(decoded_block)))
 }
 
+fn no_target(head: &RecordHead) -> Refusal {
+    (Reason::NoTargetUri, format!("{} without WARC-Target-URI", head.kind))
+}
+
 /// Returns the refusal of a record that cannot be a page, by its head alone.
 pub(super) fn no_page(head: &RecordHead) -> Option<Refusal> {
     if let Some(version) = &head.bad_version {
@@ -102,7 +106,11 @@ pub(super) fn no_page(head: &RecordHead) -> Option<Refusal> {
             Some((Reason::Segmented, "the first of several segments".to_owned()))
         }
         "response" | "resource" | "conversion" => None,
-        "revisit" => Some((Reason::Revisit, head.refers_to_uri.chars().take(200).collect())),
+        "revisit" if head.uri.is_empty() => Some(no_target(head)),
+        "revisit" => Some(match CanonicalUrl::parse(&head.uri) {
+            Ok(_) => (Reason::Revisit, head.refers_to_uri.chars().take(200).collect()),
+            Err(cause) => (Reason::BadUrl, format!("{cause}: {}", head.uri.chars().take(200).collect::<String>())),
+        }),
         "" => Some((Reason::BadHeader, "no WARC-Type".to_owned())),
         kind => Some(not_a_page(kind)),
     }

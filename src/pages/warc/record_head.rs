@@ -12,6 +12,9 @@ pub(super) const SNIFF_BYTES: usize = 512;
 /// First bytes of a record of any version, as nearly all programs write them.
 pub(super) const MAGIC: &[u8] = b"WARC/";
 
+/// Number of bytes that are searched for one form of the first bytes after the other.
+const SEARCH_BYTES: usize = 16 << 10;
+
 /// Accepted forms of the first bytes. Words of the grammar in the standard are case-insensitive,
 /// but programs do not write mixed case.
 const MAGICS: [&[u8]; 2] = [MAGIC, b"warc/"];
@@ -29,10 +32,15 @@ pub(super) fn may_have_magic(bytes: &[u8]) -> bool {
 /// Returns the first position that looks like the beginning of a record.
 pub(super) fn find_magic(bytes: &[u8]) -> Option<usize> {
     let [upper, lower] = MAGICS;
-    let first = memmem::find(bytes, upper);
-    // The second search stops at the first match. Otherwise a file with few matches of one form
-    // would be searched to its end again and again.
-    memmem::find(&bytes[..first.unwrap_or(bytes.len())], lower).or(first)
+    // Each search is limited, because a file with many matches of one form and few of the other
+    // would otherwise be searched to its end again and again.
+    (0..bytes.len()).step_by(SEARCH_BYTES).find_map(|start| {
+        let end = bytes.len().min(start + SEARCH_BYTES + MAGIC.len() - 1);
+        let bytes = &bytes[start..end];
+        let first = memmem::find(bytes, upper);
+        let nearest = memmem::find(&bytes[..first.unwrap_or(bytes.len())], lower).or(first);
+        nearest.map(|position| start + position)
+    })
 }
 
 /// True if a record of a known version starts here: `WARC/0.x` or `WARC/1.x` alone on its line and,
@@ -255,6 +263,18 @@ fn number(value: &[u8]) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nearest_form_of_the_first_bytes_is_found() {
+        assert_eq!(find_magic(b"warc WARC"), None);
+        for [first, second] in [MAGICS, [MAGICS[1], MAGICS[0]]] {
+            for position in SEARCH_BYTES - 6..SEARCH_BYTES + 6 {
+                let bytes = [&vec![b'/'; position][..], first, second, &[0; SEARCH_BYTES]].concat();
+                assert_eq!(find_magic(&bytes), Some(position));
+                assert_eq!(find_magic(&bytes[..position + 4]), None);
+            }
+        }
+    }
 
     #[test]
     fn a_record_starts_with_a_known_version_and_a_field_of_its_own() {

@@ -534,3 +534,29 @@ fn lost_bytes_are_counted() {
     let lost_bytes: u64 = outline(&results).1.iter().map(|lost| lost.1).sum();
     assert!((500..4000).contains(&lost_bytes), "{lost_bytes}");
 }
+
+fn seconds(bytes: &[u8]) -> f64 {
+    let start = std::time::Instant::now();
+    std::hint::black_box(read_whole(bytes, &RecordLimits::default(), BLOCK_BYTES));
+    start.elapsed().as_secs_f64()
+}
+
+/// Archives within one block in which many places look like a record or a member. Quadratic time
+/// would take 64 times as long for 8 times the size. A busy machine gets more tries.
+#[test]
+fn time_is_linear_in_the_file_for_hostile_archives() {
+    let first_record = |format| record(format, "a", None, b"words");
+    for (format, unit) in [
+        (RecordFormat::Warc, &b"WARC/1.0\r\n"[..]),
+        (RecordFormat::Warc, b"warc/1.0\r\n"),
+        (RecordFormat::Warc, b"\x1f\x8b\x08"),
+        (RecordFormat::Warc, b"\x28\xb5\x2f\xfd"),
+        (RecordFormat::Warc, b"WARC/\x28\xb5\x2f\xfd"),
+        (RecordFormat::Arc, b"http://a/\n"),
+    ] {
+        let file = |bytes: usize| [&first_record(format)[..], &unit.repeat(bytes / unit.len())].concat();
+        let (short_file, long_file) = (file(BLOCK_BYTES / 10), file(BLOCK_BYTES / 10 * 8));
+        let ratios = std::iter::repeat_with(|| seconds(&long_file) / seconds(&short_file));
+        assert!(ratios.take(20).any(|ratio| ratio < 24.0), "{:?}", unit.escape_ascii().to_string());
+    }
+}
