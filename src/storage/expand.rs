@@ -12,12 +12,14 @@
 //!
 //! A file that exists is never interpreted as a glob, whatever its name.
 
+use std::collections::HashMap;
 use std::io::Read;
 
 use glob::{MatchOptions, Pattern};
 
 use super::location::{ListedFile, Location};
 use super::open::open;
+use super::relative::segments;
 use super::stores::Stores;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::read_at::RandomAccess;
@@ -44,7 +46,8 @@ pub struct ExpandedInput {
 }
 
 /// Expands each input, in the order of the inputs. Several inputs may be expanded to the same
-/// location.
+/// location. A file that is named in several forms (`x`, `./x`, its absolute path) has the first of
+/// them everywhere.
 ///
 /// # Errors
 /// Returns [`Error::Input`] if an input does not exist, a glob matches nothing, or a list or folder
@@ -70,7 +73,13 @@ pub fn expand_with(inputs: &[String], is_page: PageTest, stores: &Stores) -> Res
         };
         Ok(ExpandedInput { input: input.clone(), is_search, locations })
     };
-    inputs.iter().map(expand_input).collect()
+    let mut expanded: Vec<ExpandedInput> = inputs.iter().map(expand_input).collect::<Result<_>>()?;
+    let mut spellings: HashMap<(bool, Vec<String>), Location> = HashMap::new();
+    for location in expanded.iter_mut().flat_map(|input| &mut input.locations) {
+        let first_spelling = spellings.entry((location.is_folder(), segments(location)));
+        location.clone_from(first_spelling.or_insert_with(|| location.clone()));
+    }
+    Ok(expanded)
 }
 
 /// Appends the locations of one input that is not a list. Returns true if they were found by a
@@ -274,7 +283,8 @@ mod tests {
             (&["b"], &["b/1.warc", "b/2.warc", "b/c/3.warc", "b/c/d/4 #%2F.warc"]),
             (&["b/"], &["b/1.warc", "b/2.warc", "b/c/3.warc", "b/c/d/4 #%2F.warc"]),
             (&["@list"], &["b/1.warc", "b/2.warc"]),
-            (&["@list.gz", "b/1.warc"], &["b/./b/1.warc", "b/1.warc", "b/2.warc"]),
+            (&["@list.gz", "b/1.warc"], &["b/./b/1.warc", "b/2.warc"]),
+            (&["b/1.warc", "@list.gz", "b/2.warc", "b/../b/1.warc"], &["b/1.warc", "b/2.warc"]),
             (&["site"], &["site/"]),
             (&["bare/"], &["bare/"]),
         ] {

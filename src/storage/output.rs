@@ -71,9 +71,10 @@ const MOVERS: usize = 8;
 ///
 /// # Errors
 /// Returns [`Error::LostCommit`] if there is already a result; [`Error::Usage`] if there are files
-/// that no unfinished run has left, or something else is in place of the folder; [`Error::Input`]
-/// if the decision of another run leads out of the folder; and [`Error::Storage`] if the folder is
-/// not writable, or is in a store that lets two runs create the same object.
+/// that no unfinished run has left, something else is in place of the folder, or the folder must
+/// not be written; [`Error::Input`] if the decision of another run leads out of the folder; and
+/// [`Error::Storage`] if writing fails otherwise, or the store lets two runs create the same
+/// object.
 pub fn prepare(folder: &Location) -> Result<()> {
     if let Some(path) = folder.path() {
         refuse_what_is_no_folder(path, "--output")?;
@@ -94,9 +95,9 @@ pub fn prepare(folder: &Location) -> Result<()> {
 /// file behind.
 ///
 /// # Errors
-/// Returns [`Error::Usage`] if there is a file or a dangling link in place of the folder; and
-/// [`Error::Storage`] or [`Error::DiskFull`] if the folder is not writable, or is in a store that
-/// lets two runs create the same object.
+/// Returns [`Error::Usage`] if there is a file or a dangling link in place of the folder, or the
+/// folder must not be written; and [`Error::Storage`] or [`Error::DiskFull`] if writing fails
+/// otherwise, or the store lets two runs create the same object.
 pub fn refuse_unwritable(folder: &Location, option: &str) -> Result<()> {
     match folder.path() {
         Some(path) => writable_disk(folder, path, option),
@@ -154,7 +155,6 @@ fn refuse_what_is_no_folder(path: &Path, option: &str) -> Result<()> {
 fn writable_disk(folder: &Location, path: &Path, option: &str) -> Result<()> {
     refuse_what_is_no_folder(path, option)?;
     let nearest = nearest(path);
-    let refuse = |cause: String| Err(Error::storage(folder.name(), cause));
     // Other runs ignore a file of this name.
     match write_temporary(&nearest.join(DECISION), &[&[0; PROBE_BYTES]]) {
         Ok(_removed) => Ok(()),
@@ -162,7 +162,16 @@ fn writable_disk(folder: &Location, path: &Path, option: &str) -> Result<()> {
             let remedy = format!("free some space there, or choose another {option}");
             Err(Error::write(nearest.display().to_string(), &cause, PROBE_BYTES as u64, &remedy))
         }
-        Err(cause) => refuse(format!("cannot write to {}: {cause}; choose another {option}", nearest.display())),
+        Err(cause) => {
+            let refusal = format!("cannot write to {}: {cause}; choose another {option}", nearest.display());
+            match cause.kind() {
+                // A later attempt would find the same.
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::NotFound => {
+                    Err(Error::Usage(format!("output {folder}: {refusal}")))
+                }
+                _ => Err(Error::storage(folder.name(), refusal)),
+            }
+        }
     }
 }
 

@@ -408,12 +408,17 @@ impl SavedRecords {
     /// Removes all records and checkpoints from the folder, and the folder itself if nothing else
     /// is in it. Files that cannot be removed only take disk space.
     pub fn remove(&self) {
-        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+        SavedRecords::remove_from(&self.folder);
+    }
+
+    /// Removes all records and checkpoints from a folder, like [`SavedRecords::remove`].
+    pub fn remove_from(folder: &Path) {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             if kind(&entry.path()).is_some() {
                 drop(fs::remove_file(entry.path()));
             }
         }
-        drop(fs::remove_dir(&self.folder));
+        drop(fs::remove_dir(folder));
     }
 }
 
