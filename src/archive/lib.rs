@@ -132,8 +132,9 @@ impl ArchiveEffort {
 /// Makes an archive. Messages for the user are passed to `notify`.
 ///
 /// # Errors
-/// Returns any error of inputs and stores, and [`webtwin_base::error::Error::LostCommit`] if there
-/// is already a result.
+/// Returns any error of inputs and stores, [`webtwin_base::error::Error::Usage`] if a file is both
+/// an input and an older archive, and [`webtwin_base::error::Error::LostCommit`] if there is
+/// already a result.
 pub fn archive(settings: &ArchiveSettings, notify: &(dyn Fn(String) + Sync)) -> Result<ArchiveSummary> {
     let folder = Location::parse(&settings.output)?;
     output::prepare(&folder)?;
@@ -141,6 +142,7 @@ pub fn archive(settings: &ArchiveSettings, notify: &(dyn Fn(String) + Sync)) -> 
     let mut files = inputs::find(&settings.inputs, notify)?;
     let new_files = files.len();
     files.extend(inputs::older_files(&settings.against, notify)?);
+    inputs::verify_distinct(&files)?;
     let survey = survey::survey(&files, survey::SurveyPurpose::Archive, &settings.effort)?;
     stage_times.end_stage("survey");
     let mut near_copies = match &settings.near {

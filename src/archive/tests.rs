@@ -397,6 +397,14 @@ fn payloads_of_an_older_archive_are_not_stored_again_at_any_date() {
         &[record_at(4, 20, &payload_a), record_at(5, 21, &payload_b), record_at(6, 22, &payload_b)],
     );
     archived(&first_in, &first);
+    // A file cannot refer to itself, under any name.
+    let same_file = first_in.join("../1-in/x.warc.gz");
+    let against_itself = ArchiveSettings {
+        against: vec![same_file.to_str().unwrap().to_string()],
+        ..settings(&first_in, &restored_folder, 2, 1 << 30)
+    };
+    let refused = archive(&against_itself, &|_| ()).unwrap_err();
+    assert_eq!((refused.exit_code(), refused.to_string().contains("--against")), (2, true), "{refused}");
     let archive_against = |input: &Path, output: &Path, older_archives: &[&Path]| {
         let older_names = older_archives.iter().map(|path| path.to_str().unwrap().to_string()).collect();
         let summary =

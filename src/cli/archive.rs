@@ -23,7 +23,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Effort")]
 struct EffortArgs {
-    /// Memory for keys of payloads, 40 bytes each; the excess is spilled to the folder of --spill
+    /// Memory for keys of payloads, 48 bytes each; the excess is spilled to the folder of --spill
     #[arg(long, value_name = "BYTES", value_parser = quantity::quantity, default_value = "1GiB")]
     memory: u64,
     /// Folder on a local disk for spilled data [default: the system's temporary folder]
