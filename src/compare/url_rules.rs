@@ -177,8 +177,7 @@ fn seen_again(run: &FinishedRun, rules: &[&RuleRow]) -> Result<Vec<EditCounts>> 
     let evidence = |row: &&RuleRow| {
         let Some(rule) = row.rule() else { return EditCounts::default() };
         let domain_pages = DomainPages { domain: &row.domain, pages: &pages[row.domain.as_str()] };
-        let evidence = domain_pages.evidence(&rule.edit, 0).into_iter().find(|(scope, _)| *scope == rule.scope);
-        evidence.map_or(EditCounts::default(), |(_, tally)| EditCounts::sum(&tally.halves))
+        EditCounts::sum(&domain_pages.evidence_within(&rule.edit, &rule.scope).halves)
     };
     Ok(rules.iter().map(evidence).collect())
 }

@@ -2,10 +2,15 @@
 //! other.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use super::address::UrlParts;
 use super::edit::UrlEdit;
-use super::scope::SiteScope;
+use super::scope::{SiteScope, UrlScope};
+
+/// Minimum number of pages that contradict a rule in a part of its scope, if there are more
+/// violations than support.
+pub const CONTRADICTION: u64 = 3;
 
 /// A page as input of the rules, or a URL that redirects to it permanently.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,7 +50,7 @@ pub struct EditTally {
     /// Number of pages that violations are compared with. A single page that lost its copies is
     /// counted once, however many violations it causes.
     pub contradicting_pages: u64,
-    last_against: Option<usize>,
+    last_against: Option<u32>,
     first: Option<u32>,
     first_with_target: Option<u32>,
 }
@@ -69,8 +74,8 @@ impl EditCounts {
 
 impl EditTally {
     fn add(&mut self, pair: &Pair) {
-        self.halves[pair.half].add(pair.agrees);
-        self.url_halves[pair.url_half].add(pair.agrees);
+        self.halves[usize::from(pair.half)].add(pair.agrees);
+        self.url_halves[usize::from(pair.url_half)].add(pair.agrees);
         if !pair.agrees && self.last_against.replace(pair.other) != Some(pair.other) {
             self.contradicting_pages += 1;
         }
@@ -92,16 +97,16 @@ impl EditTally {
 #[derive(Debug, Clone, Copy)]
 struct Pair {
     /// Page whose URL is edited.
-    page: usize,
+    page: u32,
     /// Page that it is compared with.
-    other: usize,
+    other: u32,
     /// True if the other page is at the edited URL.
     has_target: bool,
     /// Trivial cluster of the other page.
     cluster: u32,
     agrees: bool,
-    half: usize,
-    url_half: usize,
+    half: u8,
+    url_half: u8,
 }
 
 /// Pages of a domain, which are found by their URLs. All URLs must differ.
@@ -135,13 +140,13 @@ impl DomainPages<'_> {
             for &(_, page) in group.iter().filter(|row| row.1 != other) {
                 let row = &self.pages[page];
                 pairs.push(Pair {
-                    page,
-                    other,
+                    page: page as u32,
+                    other: other as u32,
                     has_target: target.is_some(),
                     cluster,
                     agrees: row.cluster == cluster,
-                    half: half(u64::from(cluster)),
-                    url_half: half(xxhash_rust::xxh3::xxh3_64(row.url.as_bytes())),
+                    half: half(u64::from(cluster)) as u8,
+                    url_half: half(xxhash_rust::xxh3::xxh3_64(row.url.as_bytes())) as u8,
                 });
             }
         }
@@ -157,36 +162,71 @@ impl DomainPages<'_> {
 
     /// Returns the evidence for an edit by scope, in ascending order of scopes, or none if fewer
     /// than `min_pairs` pages support it in each scope. A pair of two edited pages counts if both
-    /// are in the scope.
+    /// are in the scope. Scopes with fewer pairs than `min_pairs` and than [`CONTRADICTION`] are
+    /// left out, because they neither carry a rule nor contradict one: most scopes are single
+    /// paths.
     ///
     /// # Cost
-    /// The cost of `DomainPages::pairs`, and a dozen scopes for each pair that supports the edit.
-    /// If the support is enough in some scope, also a dozen for each other pair.
+    /// The cost of `DomainPages::pairs`, and twice a dozen scopes for each pair that supports the
+    /// edit. If the support is enough in some scope, also a dozen for each other pair. Memory: 32
+    /// bytes for each pair, and 250 for each scope that is not left out.
     pub fn evidence(&self, edit: &UrlEdit, min_pairs: u64) -> Vec<(SiteScope, EditTally)> {
         let pairs = self.pairs(edit);
-        let (supporting, contradicting): (Vec<&Pair>, Vec<&Pair>) = pairs.iter().partition(|pair| pair.agrees);
-        if (supporting.len() as u64) < min_pairs {
+        if (pairs.iter().filter(|pair| pair.agrees).count() as u64) < min_pairs {
             return Vec::new();
         }
-        let mut tallies: HashMap<SiteScope, EditTally> = HashMap::new();
-        let add = |pair: &Pair, tallies: &mut HashMap<SiteScope, EditTally>| {
-            self.scopes(pair).into_iter().for_each(|scope| tallies.entry(scope).or_default().add(pair));
-        };
-        supporting.into_iter().for_each(|pair| add(pair, &mut tallies));
-        if min_pairs > 0 && tallies.values().all(|tally| EditCounts::sum(&tally.halves).support < min_pairs) {
+        let mut bounds = ScopeBounds::new(pairs.len());
+        self.each_scope(&pairs, true, |_, scope| bounds.add(&scope));
+        if min_pairs > 0 && !bounds.has_at_least(min_pairs) {
             return Vec::new();
         }
-        contradicting.into_iter().for_each(|pair| add(pair, &mut tallies));
-        let mut sorted_tallies: Vec<(SiteScope, EditTally)> = tallies.into_iter().collect();
+        self.each_scope(&pairs, false, |_, scope| bounds.add(&scope));
+        let min_scope = min_pairs.min(CONTRADICTION);
+        let mut tallies: HashMap<UrlScope<'_>, EditTally> = HashMap::new();
+        for agrees in [true, false] {
+            self.each_scope(&pairs, agrees, |pair, scope| {
+                if bounds.bound(&scope) >= min_scope {
+                    tallies.entry(scope).or_default().add(pair);
+                }
+            });
+        }
+        let has_support = |tally: &EditTally| EditCounts::sum(&tally.halves).support >= min_pairs;
+        if !tallies.values().any(has_support) {
+            return Vec::new();
+        }
+        let mut sorted_tallies: Vec<(SiteScope, EditTally)> =
+            tallies.into_iter().map(|(scope, tally)| (scope.into(), tally)).collect();
         sorted_tallies.sort_unstable_by(|x, y| x.0.cmp(&y.0));
         sorted_tallies
     }
 
+    /// Returns the evidence for an edit within one scope, as [`DomainPages::evidence`] counts it.
+    pub fn evidence_within(&self, edit: &UrlEdit, scope: &SiteScope) -> EditTally {
+        let mut tally = EditTally::default();
+        let pairs = self.pairs(edit);
+        for agrees in [true, false] {
+            self.each_scope(&pairs, agrees, |pair, other| {
+                if SiteScope::from(other) == *scope {
+                    tally.add(pair);
+                }
+            });
+        }
+        tally
+    }
+
+    /// Calls `visit` with the pairs that agree, or with those that do not, and each of their
+    /// scopes.
+    fn each_scope<'s>(&'s self, pairs: &[Pair], agrees: bool, mut visit: impl FnMut(&Pair, UrlScope<'s>)) {
+        for pair in pairs.iter().filter(|pair| pair.agrees == agrees) {
+            self.scopes(pair).into_iter().for_each(|scope| visit(pair, scope));
+        }
+    }
+
     /// Returns the scopes that contain a pair.
-    fn scopes(&self, pair: &Pair) -> Vec<SiteScope> {
-        let scopes_of = |page: usize| {
-            let address = UrlParts::parse(&self.pages[page].url).expect("an edited URL has parts");
-            SiteScope::all_of(&address, self.domain)
+    fn scopes(&self, pair: &Pair) -> Vec<UrlScope<'_>> {
+        let scopes_of = |page: u32| {
+            let address = UrlParts::parse(&self.pages[page as usize].url).expect("an edited URL has parts");
+            UrlScope::all_of(&address, self.domain)
         };
         let mut scopes = scopes_of(pair.page);
         if !pair.has_target {
@@ -194,6 +234,43 @@ impl DomainPages<'_> {
             scopes.retain(|scope| other_scopes.contains(scope));
         }
         scopes
+    }
+}
+
+/// Upper bounds of the numbers of pairs in scopes: one byte for each of some slots, of which a
+/// scope has one, perhaps together with others.
+struct ScopeBounds {
+    slots: Vec<u8>,
+    hasher: BuildHasherDefault<DefaultHasher>,
+}
+
+/// Slots for each pair, which is in a dozen scopes at most.
+const SLOTS: usize = 16;
+
+impl ScopeBounds {
+    /// Creates bounds of zero for the scopes of a number of pairs.
+    fn new(pairs: usize) -> ScopeBounds {
+        ScopeBounds { slots: vec![0; (SLOTS * pairs).next_power_of_two()], hasher: BuildHasherDefault::default() }
+    }
+
+    fn slot(&self, scope: &UrlScope<'_>) -> usize {
+        self.hasher.hash_one(scope) as usize & (self.slots.len() - 1)
+    }
+
+    fn add(&mut self, scope: &UrlScope<'_>) {
+        let slot = self.slot(scope);
+        self.slots[slot] = self.slots[slot].saturating_add(1);
+    }
+
+    /// Returns a number that is not less than the number of pairs of the scope, or the largest
+    /// number of a byte.
+    fn bound(&self, scope: &UrlScope<'_>) -> u64 {
+        self.slots[self.slot(scope)].into()
+    }
+
+    /// True if a scope may have this number of pairs.
+    fn has_at_least(&self, pairs: u64) -> bool {
+        self.slots.iter().any(|&bound| u64::from(bound) >= pairs.min(u8::MAX.into()))
     }
 }
 
@@ -268,6 +345,10 @@ mod tests {
     /// Searches all pairs of pages that are rewritten to one URL, one by one.
     fn plainly(domain_pages: &DomainPages<'_>, edit: &UrlEdit) -> BTreeMap<String, EditCounts> {
         let edited_url = |page: &DomainPage| edit.apply(&UrlParts::parse(&page.url).unwrap());
+        let scopes_of = |url: &str| -> Vec<SiteScope> {
+            let scopes = UrlScope::all_of(&UrlParts::parse(url).unwrap(), domain_pages.domain);
+            scopes.into_iter().map(SiteScope::from).collect()
+        };
         let mut groups: BTreeMap<String, Vec<&DomainPage>> = BTreeMap::new();
         for page in domain_pages.pages {
             groups.entry(edited_url(page).unwrap_or_default()).or_default().push(page);
@@ -280,10 +361,9 @@ mod tests {
             let largest = group.iter().map(|page| size(page.cluster)).max().unwrap();
             let other = target.unwrap_or_else(|| group.iter().find(|page| size(page.cluster) == largest).unwrap());
             for page in group.iter().filter(|page| page.url != other.url) {
-                for scope in SiteScope::all_of(&UrlParts::parse(&page.url).unwrap(), domain_pages.domain) {
+                for scope in scopes_of(&page.url) {
                     let holds_other = scope.holds(&UrlParts::parse(&other.url).unwrap());
-                    let lists_other =
-                        SiteScope::all_of(&UrlParts::parse(&other.url).unwrap(), domain_pages.domain).contains(&scope);
+                    let lists_other = scopes_of(&other.url).contains(&scope);
                     assert!(holds_other || !lists_other);
                     if target.is_some() || lists_other {
                         counts.entry(scope.to_string()).or_default().add(page.cluster == other.cluster);
@@ -299,6 +379,7 @@ mod tests {
         fn counts_of_the_join_equal_a_search(
             pages in prop::collection::btree_map("http://(w\\.)?a\\.b/[xy]/([xy]/)?(\\?([st]=[12]&){0,2}[su]=[1-3])?", 0u32..4, 0..24),
             edit in 0usize..3,
+            min_pairs in 1u64..6,
         ) {
             let pages: Vec<DomainPage> =
                 pages.into_iter().map(|(url, cluster)| DomainPage { url, cluster, skipped: false, is_page: true }).collect();
@@ -309,10 +390,24 @@ mod tests {
                 UrlEdit::Part("/x/".into(), "/".into()),
             ];
             let edit = edits[edit].clone();
-            let evidence = site.evidence(&edit, 0).into_iter();
-            let actual: BTreeMap<String, EditCounts> =
-                evidence.map(|(scope, tally)| (scope.to_string(), EditCounts::sum(&tally.halves))).collect();
-            prop_assert_eq!(actual, plainly(&site, &edit));
+            let evidence = site.evidence(&edit, 0);
+            let counts = |evidence: &[(SiteScope, EditTally)]| -> BTreeMap<String, EditCounts> {
+                evidence.iter().map(|(scope, tally)| (scope.to_string(), EditCounts::sum(&tally.halves))).collect()
+            };
+            prop_assert_eq!(counts(&evidence), plainly(&site, &edit));
+            for (scope, tally) in &evidence {
+                prop_assert_eq!(&site.evidence_within(&edit, scope), tally);
+            }
+            // Only scopes with few pairs are left out, if any scope has enough support.
+            let sum = |tally: &EditTally| EditCounts::sum(&tally.halves);
+            let has_support = evidence.iter().any(|(_, tally)| sum(tally).support >= min_pairs);
+            let expected = evidence.into_iter().filter(|(_, tally)| {
+                let EditCounts { support, violations } = sum(tally);
+                has_support && support + violations >= min_pairs.min(CONTRADICTION)
+            });
+            let is_large = |tally: &EditTally| sum(tally).support + sum(tally).violations >= min_pairs.min(CONTRADICTION);
+            let found = site.evidence(&edit, min_pairs).into_iter().filter(|(_, tally)| is_large(tally));
+            prop_assert!(found.eq(expected));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::address::UrlParts;
 use super::edit::UrlEdit;
-use super::evidence::{DomainPage, DomainPages, EditCounts, EditTally, half, lower_bound};
+use super::evidence::{CONTRADICTION, DomainPage, DomainPages, EditCounts, EditTally, half, lower_bound};
 use super::propose::propose;
 use super::rules::Rule;
 use super::scope::{Paths, SiteScope};
@@ -36,9 +36,6 @@ const CANDIDATES: usize = 64;
 /// Maximum number of rounds in which the pages, under the URLs that rules have given them, propose
 /// more edits.
 const ROUNDS: usize = 4;
-/// Minimum number of pages that contradict a rule in a part of its scope, if there are more
-/// violations than support.
-const CONTRADICTION: u64 = 3;
 
 /// Learns the rules of a domain, and returns them in the order in which they are applied. The order
 /// of the pages does not matter.

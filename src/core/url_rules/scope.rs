@@ -74,32 +74,8 @@ impl SiteScope {
         hosts && paths && (self.parameter.is_none() || self.parameter == other.parameter)
     }
 
-    /// Returns the scopes that contain a URL of a domain, the most general first.
-    pub fn all_of(address: &UrlParts<'_>, domain: &str) -> Vec<SiteScope> {
-        let host = || HostScope::Host(address.host().to_string());
-        let folders = address.path.match_indices('/').map(|(at, _)| &address.path[..=at]).take(MAX_FOLDERS + 1);
-        let is_plain = |text: &&str| !text.contains(['*', '?']);
-        let scope = |hosts, paths| SiteScope { hosts, paths, parameter: None };
-        let mut scopes = vec![scope(HostScope::Domain(domain.to_string()), Paths::Below("/".into()))];
-        scopes.extend(folders.filter(is_plain).map(|folder| scope(host(), Paths::Below(folder.to_string()))));
-        scopes.extend(is_plain(&address.path).then(|| scope(host(), Paths::Is(address.path.to_string()))));
-        let pieces = address.pieces().filter(|piece| (3..=LONGEST_PARAMETER).contains(&piece.len()));
-        let mut pieces: Vec<&str> =
-            pieces.filter(|piece| piece.contains('=') && is_plain(piece)).take(PARAMETERS).collect();
-        pieces.sort_unstable();
-        pieces.dedup();
-        // A parameter is combined with all paths of the domain and with this path. Other
-        // combinations rarely differ from these.
-        for at in [0, scopes.len() - 1] {
-            let with_parameter = |piece: &&str| SiteScope { parameter: Some(piece.to_string()), ..scopes[at].clone() };
-            let parameter_scopes: Vec<SiteScope> = pieces.iter().map(with_parameter).collect();
-            scopes.extend(parameter_scopes);
-        }
-        scopes
-    }
-
     /// Returns a key that orders scopes from the most general, in the order of
-    /// [`SiteScope::all_of`].
+    /// [`UrlScope::all_of`].
     pub fn specificity(&self) -> (bool, bool, bool, usize) {
         let (is_path, length) = match &self.paths {
             Paths::Below(folder) => (false, folder.len()),
@@ -121,6 +97,56 @@ impl SiteScope {
             None => Paths::Is(path.to_string()),
         };
         Some(SiteScope { hosts, paths, parameter: parameter.map(str::to_string) })
+    }
+}
+
+/// Scope of a URL, with texts that are borrowed from the URL and its domain.
+///
+/// A URL is in a dozen scopes, and evidence is counted for all scopes of many URLs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct UrlScope<'u> {
+    /// Host, or the domain.
+    host: &'u str,
+    is_domain: bool,
+    /// Path, or the folder that paths begin with.
+    path: &'u str,
+    is_folder: bool,
+    parameter: Option<&'u str>,
+}
+
+impl<'u> UrlScope<'u> {
+    /// Returns the scopes that contain a URL of a domain, the most general first.
+    pub fn all_of(address: &UrlParts<'u>, domain: &'u str) -> Vec<UrlScope<'u>> {
+        let host = address.host();
+        let folders = address.path.match_indices('/').map(|(at, _)| &address.path[..=at]).take(MAX_FOLDERS + 1);
+        let is_plain = |text: &&str| !text.contains(['*', '?']);
+        let on_host = |path, is_folder| UrlScope { host, is_domain: false, path, is_folder, parameter: None };
+        let mut scopes = vec![UrlScope { host: domain, is_domain: true, path: "/", is_folder: true, parameter: None }];
+        scopes.extend(folders.filter(is_plain).map(|folder| on_host(folder, true)));
+        scopes.extend(is_plain(&address.path).then(|| on_host(address.path, false)));
+        let pieces = address.pieces().filter(|piece| (3..=LONGEST_PARAMETER).contains(&piece.len()));
+        let mut pieces: Vec<&str> =
+            pieces.filter(|piece| piece.contains('=') && is_plain(piece)).take(PARAMETERS).collect();
+        pieces.sort_unstable();
+        pieces.dedup();
+        // A parameter is combined with all paths of the domain and with this path. Other
+        // combinations rarely differ from these.
+        for scope in [scopes[0], scopes[scopes.len() - 1]] {
+            scopes.extend(pieces.iter().map(|&piece| UrlScope { parameter: Some(piece), ..scope }));
+        }
+        scopes
+    }
+}
+
+impl From<UrlScope<'_>> for SiteScope {
+    fn from(scope: UrlScope<'_>) -> SiteScope {
+        let UrlScope { host, is_domain, path, is_folder, parameter } = scope;
+        let (host, path) = (host.to_string(), path.to_string());
+        SiteScope {
+            hosts: if is_domain { HostScope::Domain(host) } else { HostScope::Host(host) },
+            paths: if is_folder { Paths::Below(path) } else { Paths::Is(path) },
+            parameter: parameter.map(str::to_string),
+        }
     }
 }
 
@@ -165,8 +191,10 @@ mod tests {
     #[test]
     fn a_url_is_in_scopes_from_its_domain_to_its_path_and_parameters() {
         let address = UrlParts::parse("http://w.a.example/x/y.php?do=z&q").unwrap();
-        let scope_names: Vec<String> =
-            SiteScope::all_of(&address, "a.example").iter().map(SiteScope::to_string).collect();
+        let scope_names: Vec<String> = UrlScope::all_of(&address, "a.example")
+            .into_iter()
+            .map(|scope| SiteScope::from(scope).to_string())
+            .collect();
         let expected = [
             "*.a.example/*",
             "w.a.example/*",
@@ -185,7 +213,7 @@ mod tests {
             other in "http://(w\\.)?a\\.b(:8)?(/[xy]{0,2}){1,5}(\\?([de]=[12]{1,2}&?){0,3})?",
         ) {
             let [address, other] = [&url, &other].map(|url| UrlParts::parse(url).unwrap());
-            let scopes = SiteScope::all_of(&address, "a.b");
+            let scopes: Vec<SiteScope> = UrlScope::all_of(&address, "a.b").into_iter().map(SiteScope::from).collect();
             for scope in &scopes {
                 prop_assert!(scope.holds(&address));
                 prop_assert_eq!(SiteScope::parse(&scope.to_string()), Some(scope.clone()));

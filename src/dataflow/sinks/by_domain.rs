@@ -11,6 +11,7 @@ use crate::reading::other_records::RedirectRecord;
 use crate::shuffle::directory::TablePartitions;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, DocId, HostId, Page};
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_engine::{Net, Owners};
 use webtwin_pages::public_suffix::domain_of;
 
@@ -40,7 +41,7 @@ pub struct WorkerPageFacts<'k> {
     /// Pages of the crawl.
     pub crawl: &'k Crawl,
     /// Trivial clusters of all pages.
-    pub labels: &'k [ClusterId],
+    pub labels: &'k SetLabels<ClusterId>,
     /// Pages of this worker that may be skipped, ascending.
     pub pages_to_skip: &'k [Page],
     /// Permanent redirects within domains that this worker has read. May contain repetitions.
@@ -57,7 +58,7 @@ impl KeyedRow for DomainRow {
 
 /// Bytes of a row, and bytes for each byte of its URL, while the rules of its domain are learned.
 /// Measured.
-const ROW_BYTES: [u64; 2] = [1000, 6];
+const ROW_BYTES: [u64; 2] = [250, 3];
 
 /// Calls `visit` with the pages and redirects of one registered domain after the other, ascending
 /// by the key of the domain, at the owner of the key.
@@ -82,7 +83,7 @@ pub fn each_domain(
         let avoid = pages_to_skip.next_if_eq(&&row.page).is_some();
         let key = || xxh3_64(domain_of(row.url()).as_bytes());
         let domain = *keys.entry(crawl.directory.hosts[row.page]).or_insert_with(key);
-        let state = UrlState::Page(facts.labels[row.page], avoid);
+        let state = UrlState::Page(facts.labels.label(row.page), avoid);
         (partitions.owner(domain), DomainRow { domain, url: row.url().to_string(), what: state })
     });
     let rows = rows.chain(facts.redirects.iter().map(|row| {

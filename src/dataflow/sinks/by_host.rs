@@ -27,7 +27,7 @@ impl KeyedRow for OnHost {
 
 /// Bytes of a page, and bytes for each byte of its URL, while the pages of its host are processed.
 /// Derived from the sizes of the rows, not measured.
-const ROW_BYTES: [u64; 2] = [300, 3];
+const ROW_BYTES: [u64; 2] = [160, 3];
 
 /// Calls `visit` with the pages of one host after the other, ascending by URL, at the owner of the
 /// host. `pages_to_skip` are the pages of this worker that may be skipped, ascending, and `roots`

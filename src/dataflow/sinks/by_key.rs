@@ -111,5 +111,9 @@ fn runs<T: KeyedRow>(part: &SpillRows<T>, max_rows: u64) -> Result<Vec<Run<T::Ke
 fn in_order<T: KeyedRow>(mut rows: Vec<T>, mut visit: impl FnMut(Vec<T>) -> Result<()>) -> Result<()> {
     rows.sort_unstable();
     rows.dedup();
+    // A large key has rows of its own, which need not be copied.
+    if rows.first().map(T::key) == rows.last().map(T::key) {
+        return if rows.is_empty() { Ok(()) } else { visit(rows) };
+    }
     rows.into_iter().chunk_by(T::key).into_iter().try_for_each(|(_, rows)| visit(rows.collect()))
 }
