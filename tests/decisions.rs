@@ -136,4 +136,8 @@ fn pages_kept_apart_are_never_in_one_set_by_any_chain() {
         assert!(!stands_for.contains(&(x.clone(), y.clone())) && !stands_for.contains(&(y, x)));
     }
     assert!(message.contains("2 would be in one set"), "{message}");
+    // The decision is the reason, and not a guard that the pair has passed.
+    let explained = succeed(&["explain", &output, &url("a", 0), &url("c", 0)]);
+    assert!(explained.contains("keeps the two pages apart (pairs.apart): other edition"), "{explained}");
+    assert!(!explained.contains("guard"), "{explained}");
 }

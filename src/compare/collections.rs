@@ -13,6 +13,7 @@ use super::rates::{DAY, Visits};
 use super::revisit::HostRelation;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
+use webtwin_core::applications::keep::{CopyRole, VisitReason};
 use webtwin_results::FinishedRun;
 use webtwin_results::scan::scan;
 
@@ -49,8 +50,9 @@ pub struct Collection {
     pub unseen: u32,
     /// Number of its pages that are on the avoid list.
     pub skipped: u32,
-    /// Mean resemblance of its pages to the pages kept for them, in millionths. A page that is not
-    /// on the avoid list counts as 0. `None` for the collection that is kept.
+    /// Mean resemblance of its pages to the pages kept for them, in millionths. A page without a
+    /// copy, or unlike the kept one, counts as 0, and one that must be visited anyway does not
+    /// count; 1 if no page counts. `None` for the collection that is kept.
     pub resemblance: Option<u32>,
     /// Relation of its host to the host of the kept collection.
     pub kind: HostRelation,
@@ -179,8 +181,21 @@ pub fn crawl(run: &FinishedRun) -> Result<CrawlCollections> {
         }
         Ok(())
     })?;
-    for (collection, similarity) in collections.iter_mut().zip(similarities) {
-        let mean = similarity / u64::from(collection.size.max(1));
+    // A page that is visited although it has a copy, for its links or as a seed, was not compared.
+    let mut n_not_compared = vec![0u32; collections.len()];
+    let not_compared = [VisitReason::Way, VisitReason::Must].map(|reason| CopyRole::Visit(reason).as_str());
+    scan(run, "clusters", &["doc_id", "role"], &mut |part| {
+        for (doc_id, role) in part.u64("doc_id")?.iter().zip(part.text("role")?.iter()) {
+            if not_compared.contains(&role)
+                && let Ok(number) = members.binary_search_by_key(doc_id, |member| member.doc_id)
+            {
+                n_not_compared[members[number].collection as usize] += 1;
+            }
+        }
+        Ok(())
+    })?;
+    for ((collection, similarity), n_not_compared) in collections.iter_mut().zip(similarities).zip(n_not_compared) {
+        let mean = similarity.checked_div(u64::from(collection.size.saturating_sub(n_not_compared))).unwrap_or(MILLION);
         collection.resemblance = (!collection.keep).then_some(mean as u32);
     }
     members.sort_unstable();

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::FinishedRun;
 use super::compared::canonical;
+use super::decisions::Decisions;
 use super::pages::PageTable;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, HostId, Number, Page, doc_id};
@@ -300,6 +301,24 @@ impl PagePairTables {
         Ok(steps)
     }
 
+    /// Returns the decision of a person to keep the two pages apart, or the error with which the
+    /// decisions of the job cannot be read now.
+    fn decision(&self) -> Option<String> {
+        let file = &self.job.pairs.apart;
+        let decisions = match Decisions::read(&self.job) {
+            Ok(decisions) => decisions,
+            Err(error) if !file.is_empty() => {
+                return Some(format!("the pairs of {file}, which may be the reason, cannot be read: {error}"));
+            }
+            Err(_) => return None,
+        };
+        let ids = self.sides.each_ref().map(|side| side.doc_id);
+        let is_pair = |doc_ids: &[DocId; 2]| *doc_ids == ids || *doc_ids == [ids[1], ids[0]];
+        let decided = decisions.apart.iter().find(|pair| is_pair(&pair.doc_ids))?;
+        let because = if decided.reason.is_empty() { String::new() } else { format!(": {}", decided.reason) };
+        Some(format!("{file} keeps the two pages apart (pairs.apart){because}"))
+    }
+
     /// Returns the reasons why the pages are in different clusters.
     fn reasons(&self, overlap: &OverlapEvidence, hamming: &HammingEvidence) -> Result<Vec<String>> {
         let mut reasons = Vec::new();
@@ -307,8 +326,10 @@ impl PagePairTables {
             let [page, other_url] = [side, 1 - side].map(|side| &self.sides[side].url);
             reasons.push(format!("{page} names {other_url} as its edition in another language (hreflang)"));
         }
-        // Declared editions do not exclude other reasons, so they are not counted below.
-        let n_before = reasons.len();
+        reasons.extend(self.decision());
+        // Declared editions and decisions do not exclude other reasons, so they are not counted
+        // below. They suffice to keep pages apart that are similar.
+        let (n_before, is_kept_apart) = (reasons.len(), !reasons.is_empty());
         for side in self.sides.iter().filter(|side| side.text_bytes < u64::from(self.job.chunks.min_text).max(1)) {
             reasons.push(format!(
                 "{} has {} bytes of text, fewer than chunks.min_text ({}): only pages with the same HTML are its copies",
@@ -347,7 +368,7 @@ impl PagePairTables {
                      overlap.min_resemblance_alone {}, which does not apply if one of the hosts has no links",
                     overlap.shared, overlap.chunks[0], overlap.chunks[1], settings.min_resemblance_alone
                 ));
-            } else if suffices && overlap.better.iter().all(Vec::is_empty) {
+            } else if suffices && !is_kept_apart && overlap.better.iter().all(Vec::is_empty) {
                 reasons.push(match (settings.guard, self.knowledge) {
                     (Guard::Centre, _) => "similar, but each joined another centre (guard `centre`)".into(),
                     (Guard::Neighbours, knowledge) => {
@@ -357,9 +378,13 @@ impl PagePairTables {
                             }
                             _ => "",
                         };
+                        let decided = match self.job.pairs.apart.as_str() {
+                            "" => String::new(),
+                            file => format!(", or pairs of {file} that keep other pages of their clusters apart"),
+                        };
                         format!(
                             "similar, but the guard `neighbours` kept their clusters apart, because together they would \
-                             have pages of one host with the same links there{unless}"
+                             have pages of one host with the same links there{decided}{unless}"
                         )
                     }
                     (_, Knowledge::Hosts) => {

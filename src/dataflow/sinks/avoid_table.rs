@@ -76,9 +76,14 @@ impl Avoid {
     }
 
     /// Returns the value in the column `avoid.kind`: `copy` for a page that has nearly all its text
-    /// in common with the kept page, otherwise `version`.
+    /// in common with the kept page, `unknown` if the text of the kept page is unknown, otherwise
+    /// `version`.
     pub fn kind(&self) -> &'static str {
-        if self.resemblance.share() >= COPY { "copy" } else { "version" }
+        match self.resemblance {
+            resemblance if resemblance.is_unknown() => "unknown",
+            resemblance if resemblance.share() >= COPY => "copy",
+            _ => "version",
+        }
     }
 
     /// Returns the value in the column `avoid.keep_is`, for a page with the given fetch time (0:

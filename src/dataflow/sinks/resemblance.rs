@@ -44,6 +44,12 @@ impl Resemblance {
         Resemblance { common: common as u32, all: union as u32, own: page.len() as u32 }
     }
 
+    /// True if the page has text and nothing of the text of the kept page is known: it has none, or
+    /// is a page of F, of which a batch has the simhash alone.
+    pub fn is_unknown(self) -> bool {
+        self.own > 0 && self.all == self.own && self.common == 0
+    }
+
     /// Returns the fraction of the page's chunks that the kept page contains, from 0 to 1, rounded
     /// to six places. Returns 1 for a page without chunks, because nothing of it is lost.
     pub fn containment(self) -> f64 {

@@ -12,7 +12,7 @@ use crate::sinks::found::ReplicaTables;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page};
 use webtwin_core::applications::keep::SkipReason;
-use webtwin_core::clusters::union_find::SetSizes;
+use webtwin_core::clusters::labels::SetSizes;
 use webtwin_engine::{Net, Owners};
 use webtwin_job::Job;
 
@@ -52,7 +52,7 @@ pub fn summarise(
         if let Some(Ok(row)) = skipped.next_if(|row| row.as_ref().is_ok_and(|row| row.page == page.page)) {
             let saving = savings.entry(row.reason()).or_default();
             (saving.pages, saving.bytes) = (saving.pages + 1, saving.bytes + page.body_bytes);
-            let fraction = row.resemblance.containment();
+            let fraction = if row.resemblance.is_unknown() { 1.0 } else { row.resemblance.containment() };
             containment.below_half += u64::from(fraction < 0.5);
             containment.below_four_fifths += u64::from(fraction < 0.8);
             containment.below_all += u64::from(fraction < 1.0);
