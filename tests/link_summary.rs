@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use webtwin::clusters::labels::{SetLabels, SetSizes};
 use webtwin::clusters::link_summary::{LinkSummary, cluster_links, link_summary};
 use webtwin::clusters::merge::may_merge;
-use webtwin::clusters::union_find::{SetSizes, sizes};
+use webtwin::clusters::union_find::sizes;
 use webtwin::dataflow::clusters::link_summary::{PriorLinks, of_clusters};
 use webtwin::dataflow::clusters::links::WorkerLinks;
 use webtwin::dataflow::clusters::trivial::TrivialClusters;
@@ -58,13 +59,14 @@ proptest! {
     ) {
         let mut clusters_now = clusters.clone();
         changes.iter().for_each(|&(page, cluster)| clusters_now[page as usize] = cluster);
-        let labels = Arc::new([named(&clusters), named(&clusters_now)]);
+        let labels = [named(&clusters), named(&clusters_now)];
         let hosts: Vec<HostId> = hosts.into_iter().map(HostId).collect();
         let links: Vec<(Page, Page)> =
             links.into_iter().filter(|(src, dst)| src != dst).map(|(src, dst)| (Page(src), Page(dst))).collect();
         let mut job = Job::default();
         job.clusters.single_site = single_site;
         let want = reference(&labels[1], &hosts, &links, &job);
+        let labels = labels.each_ref().map(|labels| SetLabels::from_list(labels));
 
         let inputs = (links, hosts, labels, job);
         let parts = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
@@ -80,7 +82,7 @@ proptest! {
                 let (rows, merging) =
                     of_clusters(net, &links, hosts, clusters, before.take(), &job.clusters)?;
                 rows_found = (rows.all_rows()?.into_owned(), merging.blocks().flat_map(Result::unwrap).map(<(Page, Page)>::from).collect::<Vec<_>>());
-                before = Some(PriorLinks::new(net, rows, merging, [&labels[..], &now[..]])?);
+                before = Some(PriorLinks::new(net, rows, merging, labels, now)?);
             }
             Ok(rows_found)
         }).unwrap();

@@ -26,6 +26,7 @@ use super::steps::RunStep;
 use super::web::{WorkerWeb, settle};
 use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_results::decisions::Decisions;
 use webtwin_spill::SpillColumn;
@@ -90,7 +91,7 @@ fn trivial_clusters(
     run: &mut WorkerRun<'_, '_>,
     web: &WorkerWeb,
     pairs: &[&SpillColumn<SimilarPair>],
-) -> Result<Arc<Vec<ClusterId>>> {
-    let edges = pairs.iter().flat_map(|pairs| pairs.rows()).map_ok(|pair| (pair.a, pair.b));
+) -> Result<Arc<SetLabels<ClusterId>>> {
+    let edges = || pairs.iter().flat_map(|pairs| pairs.rows()).map_ok(|pair| (pair.a, pair.b));
     components(run.net, "trivial clusters", web.crawl.directory.len(), edges)
 }

@@ -58,10 +58,12 @@ const UNBOUNDED_LINK_BYTES: u64 = 10;
 /// limited: its host.
 const OTHER_PAGE_BYTES: u64 = 4;
 
-/// Bytes of a page of another process while clusters grow, if memory is limited: its host, its
-/// trivial clusters before and after the context pass, their sizes, its collection, and components
-/// that are being found.
-pub const GROWN_OTHER_PAGE_BYTES: u64 = 20;
+/// Bytes of a page of another process after reading, at most, if memory is limited. They are 12
+/// while links are resolved and tables are built: its host and doc id. While clusters grow they are
+/// 5 for a page without copies, and up to 16 for a page that has copies and is in a collection: its
+/// host, its trivial cluster, the size of that, its collection, and components that are being
+/// found.
+pub const GROWN_OTHER_PAGE_BYTES: u64 = 16;
 
 /// Bytes of a page on disk, in addition to its capture, chunks and links, while clusters grow and
 /// copies are selected, if memory is limited. Measured.

@@ -9,6 +9,7 @@ use super::made::tables::{SyntheticTable, TableParams};
 use super::table_overlap::{MeasurementLimits, pool};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{FPrint, Page};
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_core::clusters::union_find::UnionFind;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_core::overlap::rows::Row32;
@@ -85,7 +86,7 @@ fn run_worker(net: &mut Net<'_>, table: &SyntheticTable, overlap: &OverlapSettin
         }
     }
     drop(wholes);
-    let exact = components(net, "exact copies", count, sets.forest().map(Ok))?;
+    let exact = components(net, "exact copies", count, || sets.forest().map(Ok))?;
     // All workers need the exact copies, which take no part in pairs.
     let all_copies = net.broadcast("copies", copies)?;
     let mut copies = PageSet::new(count, |_| false);
@@ -113,14 +114,15 @@ fn run_worker(net: &mut Net<'_>, table: &SyntheticTable, overlap: &OverlapSettin
     };
     let sorting = seconds_of(&["exchange rows", "sort rows"]);
     let join_start = Instant::now();
-    let similar_labels = components(net, "trivial clusters", count, sets.forest().map(Ok))?;
+    let similar_labels = components(net, "trivial clusters", count, || sets.forest().map(Ok))?;
     let seconds = [
         exact_seconds,
         sorting,
         similarity.work.seconds.iter().map(|stage| stage.1).sum::<f64>() - sorting,
         join_start.elapsed().as_secs_f64(),
     ];
-    let groups_on_first = |labels: &[Page]| if net.index() == 0 { groups(labels) } else { ClusterHistogram::new() };
+    let groups_on_first =
+        |labels: &SetLabels<Page>| if net.index() == 0 { groups(&labels.to_list()) } else { ClusterHistogram::new() };
     Ok(TableClusters {
         rows: similarity.work.counts.tuples,
         exact: groups_on_first(&exact),

@@ -28,7 +28,7 @@ const PEER_BYTES: u64 = 3 << 19;
 
 /// Bytes of a page in every process while clusters grow, if memory is not limited: its row of the
 /// directory, its clusters, sizes, places and counts. Measured.
-const PAGE_PROCESS_BYTES: u64 = 40;
+const PAGE_PROCESS_BYTES: u64 = 33;
 
 /// Bytes of a page in the first process, for all pages, if memory is not limited: lists for
 /// crawlers, which this process writes. Measured.
@@ -43,7 +43,7 @@ const PAGE_FILE_BYTES: u64 = 450;
 const LONG_BYTES_IN_FILE: u64 = 2;
 
 /// Number of pages whose rows fill a file.
-const PAGES_OF_FILE: u64 = 600_000;
+const PAGES_OF_FILE: u64 = 400_000;
 
 /// Bytes of an idle process without connections.
 pub const PROCESS_BYTES: u64 = 25 << 20;

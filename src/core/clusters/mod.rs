@@ -31,6 +31,7 @@ pub mod context_pass;
 mod ground;
 pub mod growth;
 pub mod identical;
+pub mod labels;
 pub mod link_summary;
 pub mod matching;
 pub mod merge;

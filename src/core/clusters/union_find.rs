@@ -1,6 +1,5 @@
 //! Union-find over dense numbers; the representative of a set is its smallest member.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -158,62 +157,6 @@ pub fn sizes(names: &[impl Number]) -> Vec<u32> {
     sizes
 }
 
-/// Numbers of members of sets, as of [`sizes`], in a byte for each name: few sets are large.
-///
-/// # Examples
-/// ```
-/// use webtwin_base::ids::ClusterId;
-/// use webtwin_core::clusters::union_find::SetSizes;
-///
-/// let sizes = SetSizes::count(&[0, 1, 0, 0].map(ClusterId));
-/// assert_eq!((sizes.size(ClusterId(0)), sizes.size(ClusterId(3))), (3, 0));
-/// ```
-#[derive(Debug)]
-pub struct SetSizes {
-    /// Sizes by name, of which the largest possible one stands for a larger size.
-    small_sizes: Vec<u8>,
-    /// Sizes of the large sets.
-    large_sizes: BTreeMap<usize, u32>,
-}
-
-impl SetSizes {
-    /// Counts the members of each set, given the name of each member's set.
-    pub fn count(names: &[impl Number]) -> SetSizes {
-        let (mut small_sizes, mut large_sizes) = (vec![0; names.len()], BTreeMap::new());
-        for name in names {
-            let size = &mut small_sizes[name.index()];
-            match *size {
-                u8::MAX => *large_sizes.entry(name.index()).or_insert(u32::from(u8::MAX)) += 1,
-                _ => *size += 1,
-            }
-        }
-        // A set of 255 members has no further ones.
-        (0..small_sizes.len()).filter(|&name| small_sizes[name] == u8::MAX).for_each(|name| {
-            large_sizes.entry(name).or_insert(u32::from(u8::MAX));
-        });
-        SetSizes { small_sizes, large_sizes }
-    }
-
-    /// Returns the number of members of a set, and 0 for a number that names no set.
-    #[inline]
-    pub fn size(&self, name: impl Number) -> u32 {
-        match self.small_sizes[name.index()] {
-            u8::MAX => self.large_sizes[&name.index()],
-            size => u32::from(size),
-        }
-    }
-
-    /// Returns the sizes of the sets, in the order of their names.
-    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.small_sizes.len()).filter(|&name| self.small_sizes[name] > 0).map(|name| self.size(name as u32))
-    }
-
-    /// Returns the names of the sets with at least the given number of members, ascending.
-    pub fn with_at_least<Name: Number>(&self, members: u32) -> impl Iterator<Item = Name> + '_ {
-        (0..self.small_sizes.len()).map(Name::from_index).filter(move |&name| self.size(name) >= members)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -234,16 +177,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn sizes_in_a_byte_are_those_in_a_word(names in prop::collection::vec(0u32..6, 0..1600)) {
-            let names: Vec<u32> = names.iter().map(|&name| name % names.len() as u32).collect();
-            let (sizes, expected) = (SetSizes::count(&names), sizes(&names));
-            prop_assert!((0..names.len()).all(|name| sizes.size(name as u32) == expected[name]));
-            prop_assert!(sizes.iter().eq(expected.iter().copied().filter(|&size| size > 0)));
-            let large_names = (0..names.len() as u32).filter(|&name| expected[name as usize] >= 255);
-            prop_assert!(sizes.with_at_least::<u32>(255).eq(large_names));
-        }
-
         #[test]
         fn labels_are_the_smallest_reachable_members_in_any_order_of_edges(
             edges in prop::collection::vec((0u32..30, 0u32..30), 0..60)

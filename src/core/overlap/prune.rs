@@ -10,6 +10,9 @@
 //! \[SGM98\] has no such step. It removes no pair with F >= T
 //! (`core_contains_every_similar_pair`).
 
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
 use webtwin_base::ids::{Number, Page};
 use webtwin_job::OverlapSettings;
 
@@ -99,6 +102,68 @@ impl PageSet {
     pub fn count(&self) -> u64 {
         self.0.iter().map(|word| u64::from(word.count_ones())).sum()
     }
+
+    /// Returns the pages of the set, ascending.
+    pub fn pages(&self) -> impl Iterator<Item = Page> + '_ {
+        pages_of_words(self.0.iter().copied(), 0)
+    }
+}
+
+/// Returns the pages of consecutive words of a set, ascending. `first` is the index of the first
+/// word.
+fn pages_of_words(words: impl Iterator<Item = u64>, first: usize) -> impl Iterator<Item = Page> {
+    (first..).zip(words).flat_map(|(at, mut word)| {
+        std::iter::from_fn(move || {
+            let bit = word.trailing_zeros() as usize;
+            word &= word.checked_sub(1)?;
+            Some(Page::from_index(at * 64 + bit))
+        })
+    })
+}
+
+/// Set of pages that the threads of a process fill concurrently.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::ids::Page;
+/// use webtwin_core::overlap::prune::SharedPageSet;
+///
+/// let set = SharedPageSet::new(200);
+/// std::thread::scope(|scope| _ = scope.spawn(|| set.insert(Page(150))));
+/// set.insert(Page(7));
+/// assert_eq!(set.part(0, 2).chain(set.part(1, 2)).collect::<Vec<_>>(), [Page(7), Page(150)]);
+/// ```
+#[derive(Debug)]
+pub struct SharedPageSet(Vec<AtomicU64>);
+
+impl SharedPageSet {
+    /// Creates an empty set for pages `0..pages`.
+    pub fn new(pages: usize) -> SharedPageSet {
+        SharedPageSet((0..pages.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    /// Adds a page to the set.
+    #[inline]
+    pub fn insert(&self, page: Page) {
+        let (word, bit) = (&self.0[page.index() / 64], 1 << (page.0 % 64));
+        // Most pages are inserted many times, and a load is much cheaper than a locked instruction.
+        if word.load(Relaxed) & bit == 0 {
+            word.fetch_or(bit, Relaxed);
+        }
+    }
+
+    /// Returns the part of the pages that the given one of `threads` threads takes if they divide
+    /// the set among themselves. Valid once all threads have inserted their pages.
+    pub fn part(&self, thread: usize, threads: usize) -> impl Iterator<Item = Page> + '_ {
+        let start = |thread: usize| self.0.len() * thread / threads;
+        let words = &self.0[start(thread)..start(thread + 1)];
+        pages_of_words(words.iter().map(|word| word.load(Relaxed)), start(thread))
+    }
+
+    /// Returns the set. Reuses its memory.
+    pub fn into_set(self) -> PageSet {
+        PageSet(self.0.into_iter().map(AtomicU64::into_inner).collect())
+    }
 }
 
 /// Ranks of the pages of a set, in ascending order, as indices for data that is held for these
@@ -141,6 +206,17 @@ impl Ranks {
         let (word, bit) = (page.index() / 64, page.0 % 64);
         let lower_bits = self.set.0[word] & ((1 << bit) - 1);
         self.set.contains(page).then(|| (self.ranks_before[word] + lower_bits.count_ones()) as usize)
+    }
+
+    /// True if a page is in the set.
+    #[inline]
+    pub fn contains(&self, page: Page) -> bool {
+        self.set.contains(page)
+    }
+
+    /// Returns the pages of the set, ascending.
+    pub fn pages(&self) -> impl Iterator<Item = Page> + '_ {
+        self.set.pages()
     }
 
     /// Returns the number of pages in the set.

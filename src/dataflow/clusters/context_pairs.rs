@@ -35,8 +35,8 @@ use webtwin_base::ids::{ClusterId, FPrint, Page};
 use webtwin_core::clusters::context_pass::{
     CandidatePair, ContextPage, MILLION, best_by_far, candidates, name, one_to_one, share,
 };
+use webtwin_core::clusters::labels::{SetLabels, SetSizes};
 use webtwin_core::clusters::places::{TEXT, equal_pages};
-use webtwin_core::clusters::union_find::SetSizes;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::prune::{PageSet, Ranks};
 use webtwin_engine::Net;
@@ -117,14 +117,14 @@ impl Chunk {
 pub(crate) fn look(
     net: &mut Net<'_>,
     local_pages: &WorkerPages,
-    labels: &[ClusterId],
+    labels: &SetLabels<ClusterId>,
     places: &PagePositions,
     context: &Context<'_>,
 ) -> Result<(Vec<SimilarPair>, ContextPassCounts)> {
     let by_links = proposed_by_links(net, labels, places, context)?;
     let by_place = proposed_by_place(net, labels, places, context)?;
     let proposed = net.once_per_process(|| [&by_links[..], &by_place].concat())?;
-    let all_texts = compared(net, local_pages, &proposed, labels.len())?;
+    let all_texts = compared(net, local_pages, &proposed, labels.members())?;
     drop(proposed);
     let (texts, place_texts) = all_texts.split_at(by_links.len());
     let best = best_by_far(&by_links, texts, (net.index(), net.peers()));
@@ -167,14 +167,14 @@ fn similar(&CandidatePair { a, b, .. }: &CandidatePair, value: u32) -> SimilarPa
 /// Returns the candidates by place of all workers, ascending.
 fn proposed_by_place(
     net: &mut Net<'_>,
-    labels: &[ClusterId],
+    labels: &SetLabels<ClusterId>,
     places: &PagePositions,
     &Context { crawl, links, .. }: &Context<'_>,
 ) -> Result<Arc<Vec<CandidatePair>>> {
     let sizes = net.once_per_process(|| SetSizes::count(labels))?;
     let mut proposed_pairs = Vec::new();
     for_each_place(net, crawl, links, labels, places, |group| {
-        proposed_pairs.extend(equal_pages(group, |page| labels[page], |cluster| sizes.size(cluster)));
+        proposed_pairs.extend(equal_pages(group, |page| labels.label(page), |cluster| sizes.size(cluster)));
     })?;
     all_of(net, "pairs proposed by place", proposed_pairs)
 }
@@ -196,7 +196,7 @@ fn all_of(net: &mut Net<'_>, name: &str, mut pairs: Vec<CandidatePair>) -> Resul
 /// Returns the candidates by links of all workers, ascending.
 fn proposed_by_links(
     net: &mut Net<'_>,
-    labels: &[ClusterId],
+    labels: &SetLabels<ClusterId>,
     places: &PagePositions,
     &Context { crawl, links, .. }: &Context<'_>,
 ) -> Result<Arc<Vec<CandidatePair>>> {
@@ -233,7 +233,7 @@ fn proposed_by_links(
             .map(|&NamedPage { page, name_high, name_low }| {
                 let name = u64::from(name_high) << 32 | u64::from(name_low);
                 let (collection, similar_cluster) = places.position(page).expect("pages of collections were sent");
-                (similar_cluster, ContextPage { collection, page, cluster: labels[page], name })
+                (similar_cluster, ContextPage { collection, page, cluster: labels.label(page), name })
             })
             .collect();
         // Links refer to pages by index among the pages of this partition, so that the links of a

@@ -13,6 +13,7 @@ use crate::steps::RunStep;
 use crate::web::WorkerWeb;
 use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
+use webtwin_core::clusters::labels::SetLabels;
 
 /// Bytes for each page that the pass takes in each process, even if everything else is on disk
 /// ([`super::context_pairs`]).
@@ -29,7 +30,7 @@ pub const CONTEXT: RunStep = RunStep { name: "second-look", bytes_a_page: PAGE_B
 pub fn context_pass(
     run: &mut WorkerRun<'_, '_>,
     web: &WorkerWeb,
-    labels: &[ClusterId],
+    labels: &SetLabels<ClusterId>,
     collections: &GrowthResult,
     similar: &mut SimilarPages,
 ) -> Result<ContextPassCounts> {

@@ -81,7 +81,7 @@ pub fn giants(
     let mut edges: Vec<Edge> = Vec::new();
     for pair in pairs.with_strength() {
         let (SimilarPair { a, b, .. }, strength) = pair?;
-        let cluster = labels[a];
+        let cluster = labels.label(a);
         if place.contains_key(&cluster) {
             edges.push(Edge { cluster, a, b, strength });
             // Thins out repeatedly, so that memory does not grow with the number of pairs.
@@ -107,8 +107,8 @@ pub fn giants(
 
     let hosts = net.once_per_process(|| {
         let mut hosts: Vec<BTreeSet<HostId>> = vec![BTreeSet::new(); clusters.len()];
-        for (page, cluster) in labels.iter().enumerate() {
-            if let Some(&at) = place.get(cluster) {
+        for (page, cluster) in labels.joined() {
+            if let Some(&at) = place.get(&cluster) {
                 hosts[at].insert(crawl.directory.hosts[page]);
             }
         }

@@ -12,9 +12,9 @@ use crate::web::WorkerWeb;
 use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
 use webtwin_core::clusters::collection::SimilarCluster;
+use webtwin_core::clusters::labels::{SetLabels, SetSizes};
 use webtwin_core::clusters::link_summary::LinkSummary;
 use webtwin_core::clusters::merge::may_merge;
-use webtwin_core::clusters::union_find::SetSizes;
 use webtwin_engine::Net;
 use webtwin_job::MergeCondition;
 use webtwin_spill::SpillColumn;
@@ -58,7 +58,7 @@ impl GrowthResult {
         run: &mut WorkerRun<'_, '_>,
         web: &WorkerWeb,
         step: RunStep,
-        labels: &[ClusterId],
+        labels: &SetLabels<ClusterId>,
         prior_links: Option<PriorLinks>,
     ) -> Result<GrowthResult> {
         let sizes = run.net.once_per_process(|| SetSizes::count(labels))?;
@@ -86,11 +86,11 @@ impl GrowthResult {
     pub fn left(
         self,
         net: &mut Net<'_>,
-        previous: Arc<Vec<ClusterId>>,
-        labels: &[ClusterId],
+        previous: Arc<SetLabels<ClusterId>>,
+        labels: &SetLabels<ClusterId>,
     ) -> Result<Option<PriorLinks>> {
         let GrowthResult { link_summary, merging, .. } = self;
-        merging.map(|merging| PriorLinks::new(net, link_summary, merging, [&previous, labels])).transpose()
+        merging.map(|merging| PriorLinks::new(net, link_summary, merging, &previous, labels)).transpose()
     }
 }
 
@@ -106,7 +106,7 @@ fn collections(
     let (net, directory, settings) = (&mut *run.net, &crawl.directory, &run.job.clusters);
     match settings.merge {
         MergeCondition::Tolerant => {
-            tolerant::similar_clusters(net, directory, trivial, merging, links, incoming_links, settings)
+            tolerant::similar_clusters(net, directory, trivial.labels, merging, links, incoming_links, settings)
         }
         MergeCondition::Exact | MergeCondition::Extended => {
             growth::similar_clusters(net, directory, trivial.labels, links, incoming_links, edges, settings)

@@ -5,7 +5,7 @@
 //! which partitions them and grows the components of one partition after the other.
 //!
 //! # Memory
-//! Takes 4 bytes for each page in each process for the components, and 4 more while they are found.
+//! Takes the memory of [`components`] in each process.
 //! Takes 8 bytes for each page, link and edge of clusters that merge, or the budget of the step if
 //! it is smaller. Takes 20 to 36 more for each page, link and edge of one partition, which has some
 //! megabytes of links or is a single component.
@@ -22,7 +22,7 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, ComponentId, Number, Page};
 use webtwin_core::clusters::collection::SimilarCluster;
 use webtwin_core::clusters::growth::{ClusterPage, Component, grow};
-use webtwin_core::overlap::prune::PageSet;
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_engine::Net;
 use webtwin_job::ClusterSettings;
 use webtwin_spill::{SpillColumn, partition_bits};
@@ -40,19 +40,22 @@ use webtwin_spill::{SpillColumn, partition_bits};
 pub fn similar_clusters(
     net: &mut Net<'_>,
     directory: &Directory,
-    labels: &[ClusterId],
+    labels: &SetLabels<ClusterId>,
     links: &WorkerLinks,
     incoming_links: &SpillColumn<u32>,
     edges: Vec<(ClusterId, ClusterId)>,
     settings: &ClusterSettings,
 ) -> Result<Vec<SimilarCluster>> {
-    let component: Arc<Vec<ComponentId>> =
-        components(net, "components of the TCG", directory.len(), edges.iter().copied().map(Ok))?;
-    let component_of = net.once_per_process(|| of_pages(&component, labels, settings.min_size == 1))?;
-    drop(component);
-    let component_of = |page: Page| component_of[page];
-    // A cluster is in the same component as its pages.
-    let component_of_cluster = |cluster: ClusterId| component_of(cluster.smallest());
+    let component: Arc<SetLabels<ComponentId>> =
+        components(net, "components of the TCG", directory.len(), || edges.iter().copied().map(Ok))?;
+    let includes_single = settings.min_size == 1;
+    // A component of one cluster is grown only if its pages may be collections by themselves.
+    let component_of_cluster =
+        |cluster: ClusterId| match component.is_joined(cluster) || includes_single && labels.is_joined(cluster) {
+            true => component.label(cluster),
+            false => ComponentId::NONE,
+        };
+    let component_of = |page: Page| component_of_cluster(labels.label(page));
 
     let bits = partition_bits::<[Page; 2]>(links.len() as u64);
     let partitioning = CommonPartitions { bits, kinds: 3 };
@@ -70,7 +73,7 @@ pub fn similar_clusters(
     let key = |row: &[Page; 2]| component_of(row[0]);
     let rows = links.blocks().flatten_ok().filter_ok(is_inside).map_ok(<[Page; 2]>::from);
     let mut inner_links = HashPartitions::alike(net, "links of components", partitioning, rows, key)?;
-    let rows = edges.into_iter().map(<[ClusterId; 2]>::from);
+    let rows = edges.iter().copied().map(<[ClusterId; 2]>::from);
     let key = |row: &[ClusterId; 2]| component_of_cluster(row[0]);
     let mut between = HashPartitions::alike(net, "edges of the TCG", partitioning, rows, key)?;
 
@@ -85,7 +88,7 @@ pub fn similar_clusters(
         cluster_pages.clear();
         cluster_pages.extend(page_rows.iter().map(|&LinkedPage { page, links_from_elsewhere }| ClusterPage {
             component: component_of(page),
-            cluster: labels[page],
+            cluster: labels.label(page),
             page,
             host: directory.hosts[page],
             links_from_elsewhere,
@@ -102,27 +105,6 @@ pub fn similar_clusters(
     }
     clusters.sort_unstable_by_key(SimilarCluster::id);
     Ok(clusters)
-}
-
-/// Returns the component of every page whose cluster is in a component with other clusters, and
-/// [`ComponentId::NONE`] for other pages. With `includes_single`, a cluster of several pages is a
-/// component even if it is the only cluster of it.
-fn of_pages(component: &[ComponentId], labels: &[ClusterId], includes_single: bool) -> Vec<ComponentId> {
-    // Clusters that are in a component with other clusters, named by their smallest pages.
-    let mut merges = PageSet::new(component.len(), |_| false);
-    for (cluster, &smallest) in component.iter().enumerate().filter(|&(cluster, &least)| cluster != least.index()) {
-        merges.insert(ClusterId::from_index(cluster).smallest());
-        merges.insert(ClusterId::from_index(smallest.index()).smallest());
-    }
-    for (_, &cluster) in labels.iter().enumerate().filter(|&(page, cluster)| includes_single && page != cluster.index())
-    {
-        merges.insert(cluster.smallest());
-    }
-    let component_of = |&cluster: &ClusterId| match merges.contains(cluster.smallest()) {
-        true => component[cluster],
-        false => ComponentId::NONE,
-    };
-    labels.iter().map(component_of).collect()
 }
 
 /// Replaces the content of `into` by the rows of a partition, with the component of their first

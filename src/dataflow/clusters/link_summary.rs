@@ -10,6 +10,7 @@ use crate::clusters::trivial::TrivialClusters;
 use crate::shuffle::hash_partitions::HashPartitions;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Page};
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_core::clusters::link_summary::{ClusterLink, LinkSummary, link_summary};
 use webtwin_core::clusters::merge::may_merge;
 use webtwin_core::overlap::prune::PageSet;
@@ -59,8 +60,8 @@ pub struct PriorLinks {
 }
 
 impl PriorLinks {
-    /// Prepares the results for the trivial clusters of `labels[0]` for reuse with the clusters of
-    /// `labels[1]`.
+    /// Prepares the results for the trivial clusters of `previous` for reuse with the clusters of
+    /// `labels`.
     ///
     /// # Errors
     /// Returns an error only if the run has ended.
@@ -68,14 +69,15 @@ impl PriorLinks {
         net: &mut Net<'_>,
         rows: SpillColumn<LinkSummary>,
         merging: Arc<MergingLinks>,
-        labels: [&[ClusterId]; 2],
+        previous: &SetLabels<ClusterId>,
+        labels: &SetLabels<ClusterId>,
     ) -> Result<PriorLinks> {
         let changed_clusters = net.once_per_process(|| {
-            let mut cluster_set = PageSet::new(labels[0].len(), |_| false);
-            for (prior_cluster, current_cluster) in
-                labels[0].iter().zip(labels[1]).filter(|(before, now)| before != now)
-            {
-                [prior_cluster, current_cluster].into_iter().for_each(|cluster| cluster_set.insert(cluster.smallest()));
+            let mut cluster_set = PageSet::new(labels.members(), |_| false);
+            for (of_page, other) in [(previous, labels), (labels, previous)] {
+                for (page, cluster) in of_page.joined().filter(|&(page, cluster)| other.label(page) != cluster) {
+                    [cluster, other.label(page)].into_iter().for_each(|cluster| cluster_set.insert(cluster.smallest()));
+                }
             }
             cluster_set
         })?;
@@ -90,7 +92,7 @@ impl PriorLinks {
     /// Adds the rows of unchanged clusters, and the links along which these may merge.
     fn add_to(
         &self,
-        labels: &[ClusterId],
+        labels: &SetLabels<ClusterId>,
         rows: &mut SpillColumn<LinkSummary>,
         merging: &mut MergingLinks,
     ) -> Result<()> {
@@ -99,7 +101,7 @@ impl PriorLinks {
             let stay = block.iter().filter(|row| self.stays(row.src_cluster) && self.stays(row.dst_cluster));
             stay.copied().try_for_each(|row| rows.push(row))?;
         }
-        let stays = |link: &[Page; 2]| link.iter().all(|&page| self.stays(labels[page]));
+        let stays = |link: &[Page; 2]| link.iter().all(|&page| self.stays(labels.label(page)));
         self.merging.blocks().try_for_each(|block| merging.extend(block?.into_iter().filter(stays)))
     }
 }
@@ -122,7 +124,7 @@ pub fn of_clusters(
 ) -> Result<(SpillColumn<LinkSummary>, Arc<MergingLinks>)> {
     let labels = trivial.labels;
     let is_recounted = |&(src, dst): &(Page, Page)| {
-        prior_links.as_ref().is_none_or(|before| !before.stays(labels[src]) || !before.stays(labels[dst]))
+        prior_links.as_ref().is_none_or(|before| !before.stays(labels.label(src)) || !before.stays(labels.label(dst)))
     };
     let count = match &prior_links {
         None => links.len(),
@@ -174,11 +176,10 @@ pub fn summary(
     mut visit: impl FnMut(LinkSummary, &[ClusterLink]) -> Result<()>,
 ) -> Result<()> {
     let rows = links.filter_ok(|&(src, dst)| {
-        let (ri, rj) = (labels[src], labels[dst]);
-        let counts = ri != rj && sizes.size(ri) > 1 && (sizes.size(rj) > 1 || !single_site);
-        counts && (!single_site || hosts[src] == hosts[dst])
+        let has_copies = labels.is_joined(src) && (labels.is_joined(dst) || !single_site);
+        has_copies && labels.label(src) != labels.label(dst) && (!single_site || hosts[src] == hosts[dst])
     });
-    let clusters = |&[src, dst]: &[Page; 2]| u64::from(labels[src]) << 32 | u64::from(labels[dst]);
+    let clusters = |&[src, dst]: &[Page; 2]| u64::from(labels.label(src)) << 32 | u64::from(labels.label(dst));
     let rows = rows.map_ok(<[Page; 2]>::from);
     let mut shares = HashPartitions::new(net, "LinkSummary", count as u64, rows, clusters)?;
     let (mut share_rows, mut between) = (Vec::new(), Vec::new());
@@ -187,7 +188,7 @@ pub fn summary(
         shares.take(number, &mut share_rows)?;
         between.clear();
         between.extend(share_rows.iter().map(|&[src, dst]| {
-            let (src_cluster, dst_cluster) = (labels[src], labels[dst]);
+            let (src_cluster, dst_cluster) = (labels.label(src), labels.label(dst));
             ClusterLink { src_cluster, dst_cluster, src, dst }
         }));
         let rows = link_summary(&mut between, |cluster| sizes.size(cluster));

@@ -8,7 +8,8 @@
 //! a root is sent to the owner of its place.
 //!
 //! # Memory
-//! Takes 4 bytes for each page and 28 for each collection in each process. Takes, for one partition
+//! Takes 4 bytes for each page of collections, 8 more while these pages arrive, 1.5 bits for each
+//! page, and 28 bytes for each collection in each process. Takes, for one partition
 //! at a time, 60 bytes for each page of collections, or 32 for each page below a root. Takes 8
 //! bytes for each page of collections while votes are counted, 48 for each root that pages of a
 //! collection name, and 16 for each page that is attached.
@@ -27,27 +28,36 @@ use crate::shuffle::hash_partitions::HashPartitions;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, Page};
 use webtwin_core::clusters::collection::{PageCollection, SimilarCluster};
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_core::clusters::places::{
     CollectionRoot, Folders, MAX_DEPTH, PlacedPage, Roots, Vote, add_up, belonging, by_place, elect, halves, in_common,
     reports,
 };
+use webtwin_core::overlap::prune::{PageSet, Ranks};
 use webtwin_engine::{HashOwners, Net, Owners};
 
 /// Collections of all pages, held by each process.
 #[derive(Debug)]
 pub(crate) struct PagePositions {
-    /// Number of each page's collection; [`NO_COLLECTION`] if it has none.
+    /// Pages that have a collection.
+    collected: Ranks,
+    /// Number of the collection of each of these pages.
     positions: Vec<u32>,
     /// First page of each collection, and the smallest page of its similar cluster.
+    collections: Vec<(Page, Page)>,
+}
+
+/// Collections as they arrive.
+#[derive(Debug, Default)]
+struct BroadcastCollections {
+    /// Pages, each with the number of its collection.
+    positions: Vec<(Page, u32)>,
     collections: Vec<(Page, Page)>,
 }
 
 /// Minimum number of votes of single pages that a worker collects before it adds them up. The
 /// threshold is twice the number of distinct votes if that is larger.
 const MIN_VOTES: usize = 1 << 18;
-
-/// Number for a page without a collection.
-const NO_COLLECTION: u32 = u32::MAX;
 
 impl PagePositions {
     /// Broadcasts the collections of all pages, of which there are `pages`.
@@ -64,19 +74,30 @@ impl PagePositions {
             let members = collection.members.iter().map(|member| member.1);
             ([collection.first_page(), similar_cluster], members.chain(collection.nearby.iter().copied()))
         });
-        let no_positions = || PagePositions { positions: vec![NO_COLLECTION; pages], collections: Vec::new() };
-        let open = |places: &mut PagePositions, [first, similar_cluster]: [Page; 2]| {
-            places.collections.push((first, similar_cluster));
-            places.collections.len() as u32 - 1
+        let open = |found: &mut BroadcastCollections, [first, similar_cluster]: [Page; 2]| {
+            found.collections.push((first, similar_cluster));
+            found.collections.len() as u32 - 1
         };
-        broadcast_groups(net, "pages of mirrors", groups, no_positions, open, |places, number, page| {
-            places.positions[page] = number
-        })
+        let put_page = |found: &mut BroadcastCollections, number, page| found.positions.push((page, number));
+        let found = broadcast_groups(net, "pages of mirrors", groups, BroadcastCollections::default, open, put_page)?;
+        let found = net.take_back(found)?;
+        net.once_per_process(|| PagePositions::from_broadcast(found.expect("it has taken it back"), pages))
+    }
+
+    fn from_broadcast(found: BroadcastCollections, pages: usize) -> PagePositions {
+        let mut collected = PageSet::new(pages, |_| false);
+        found.positions.iter().for_each(|&(page, _)| collected.insert(page));
+        let collected = Ranks::new(collected);
+        let mut positions = vec![0; collected.count()];
+        for (page, number) in found.positions {
+            positions[collected.rank(page).expect("the pages of all collections are in the set")] = number;
+        }
+        PagePositions { collected, positions, collections: found.collections }
     }
 
     /// Returns the first page of a page's collection, and the smallest page of its similar cluster.
     pub(super) fn position(&self, page: Page) -> Option<(Page, Page)> {
-        self.collections.get(self.positions[page] as usize).copied()
+        self.collected.rank(page).map(|rank| self.collections[self.positions[rank] as usize])
     }
 }
 
@@ -95,11 +116,16 @@ struct PathEnd {
 ///
 /// # Errors
 /// Returns any error of [`HashPartitions::new`].
-fn roots(net: &mut Net<'_>, crawl: &Crawl, labels: &[ClusterId], places: &PagePositions) -> Result<Arc<Roots>> {
+fn roots(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    labels: &SetLabels<ClusterId>,
+    places: &PagePositions,
+) -> Result<Arc<Roots>> {
     let rows = crawl.pages.map(|row| {
         let (_, similar_cluster) = places.position(row.page)?;
         let ends = Folders::new(row.url()).ends();
-        Some(PathEnd { cluster: labels[row.page], similar_cluster, page: row.page, ends })
+        Some(PathEnd { cluster: labels.label(row.page), similar_cluster, page: row.page, ends })
     });
     let count = crawl.directory.owned(net.index()).filter(|&page| places.position(page).is_some()).count() as u64;
     let key = |row: &PathEnd| row.cluster;
@@ -159,7 +185,7 @@ pub(super) fn for_each_place(
     net: &mut Net<'_>,
     crawl: &Crawl,
     links: &WorkerLinks,
-    labels: &[ClusterId],
+    labels: &SetLabels<ClusterId>,
     places: &PagePositions,
     mut visit: impl FnMut(&[PlacedPage]),
 ) -> Result<()> {
@@ -206,13 +232,13 @@ pub(crate) fn attach(
     net: &mut Net<'_>,
     crawl: &Crawl,
     links: &WorkerLinks,
-    labels: &[ClusterId],
+    labels: &SetLabels<ClusterId>,
     similar_clusters: &mut [SimilarCluster],
 ) -> Result<u64> {
-    let places = PagePositions::new(net, similar_clusters, labels.len())?;
+    let places = PagePositions::new(net, similar_clusters, labels.members())?;
     let mut own_pages: Vec<PlacedPage> = Vec::new();
     for_each_place(net, crawl, links, labels, &places, |group| {
-        own_pages.extend(belonging(group, |page| labels[page], |page| places.position(page).is_some()));
+        own_pages.extend(belonging(group, |page| labels.label(page), |page| places.position(page).is_some()));
     })?;
     let rows = own_pages.iter().map(|row| [row.page, Page(row.votes), row.collection]).collect();
     let rows: Arc<Vec<[Page; 3]>> = net.broadcast("pages that belong by place", rows)?;

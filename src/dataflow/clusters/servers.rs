@@ -32,6 +32,7 @@ use crate::steps::RunStep;
 use crate::web::WorkerWeb;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Number};
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_core::overlap::servers::{
     Addresses, FRONT, Server, ServerPage, ServerPair, ServerPairKind, Surplus, kind, pairs_of_cluster, surplus,
 };
@@ -112,7 +113,7 @@ pub fn overlap(
     let pages_of = page_counts::sum(net, "pages of servers", &host_pages)?;
 
     let rows = crawl.pages.map(|row| {
-        let (cluster, host) = (labels[row.page], hosts[row.page]);
+        let (cluster, host) = (labels.label(row.page), hosts[row.page]);
         let page = || ServerPage::new(cluster, host, xxh3_64(path(row.url()).as_bytes()), row.exact);
         (row.exact != 0 && sizes.size(cluster) > 1).then(page)
     });
@@ -149,11 +150,15 @@ pub fn overlap(
     let pairs = shared.into_values().filter(|pair| pair.shared >= settings.min_shared).collect();
     let pairs = message(net, crawl, pairs, &pages_of, settings)?;
 
-    let aliases = pairs
-        .iter()
-        .filter(|message| message.kind == ServerPairKind::Alias)
-        .map(|message| Ok((message.pair.a, message.pair.b)));
-    let server = components(net, "server aliases", count, aliases)?;
+    let aliases = || {
+        pairs
+            .iter()
+            .filter(|message| message.kind == ServerPairKind::Alias)
+            .map(|message| Ok((message.pair.a, message.pair.b)))
+    };
+    let servers: Arc<SetLabels<HostId>> = components(net, "server aliases", count, aliases)?;
+    let server = net.once_per_process(|| servers.to_list())?;
+    drop(servers);
     let mut counts = ServerCounts::default();
     for message in &pairs {
         match message.kind {

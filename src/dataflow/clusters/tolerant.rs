@@ -29,7 +29,6 @@ use super::pieces::{PieceRow, Pieces};
 use crate::clusters::host_links::{NO_INDEX, PagePlaces, links_of, on_each_host};
 use crate::clusters::link_summary::MergingLinks;
 use crate::clusters::links::WorkerLinks;
-use crate::clusters::trivial::TrivialClusters;
 use crate::shuffle::directory::Directory;
 use crate::shuffle::gather::by_number;
 use crate::shuffle::hash_partitions::{CommonPartitions, two_alike};
@@ -38,6 +37,7 @@ use crate::shuffle::page_set::page_set;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Number, Page, PieceId, SimilarClusterId};
 use webtwin_core::clusters::collection::{PageCollection, SimilarCluster};
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_core::clusters::nearby::nearby_pages;
 use webtwin_core::clusters::tolerant::{PiecePage, verified};
 use webtwin_core::overlap::prune::{PageSet, Ranks};
@@ -49,9 +49,7 @@ use webtwin_spill::{SpillColumn, partition_bits};
 pub(super) struct KnownWeb<'a> {
     pub(super) directory: &'a Directory,
     /// Trivial cluster of every page.
-    labels: &'a [ClusterId],
-    /// Pages that have copies.
-    copied: Arc<PageSet>,
+    labels: &'a SetLabels<ClusterId>,
     /// Number of partitions for the links of this worker, as a power of two.
     bits: u32,
     /// True if there are so few pages that the pieces of all workers are broadcast: one round
@@ -144,22 +142,15 @@ impl LinksWithin {
 pub fn similar_clusters(
     net: &mut Net<'_>,
     directory: &Directory,
-    TrivialClusters { labels, sizes }: TrivialClusters<'_>,
+    labels: &SetLabels<ClusterId>,
     merging: Arc<MergingLinks>,
     links: &WorkerLinks,
     incoming_links: &SpillColumn<u32>,
     settings: &ClusterSettings,
 ) -> Result<Vec<SimilarCluster>> {
-    let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| sizes.size(labels[page]) > 1))?;
     let bits = partition_bits::<[Page; 2]>(links.len() as u64);
-    let is_broadcast = are_few(labels.len(), net.processes());
-    KnownWeb { directory, labels, copied, bits, is_broadcast }.similar_clusters(
-        net,
-        merging,
-        links,
-        incoming_links,
-        settings,
-    )
+    let is_broadcast = are_few(labels.members(), net.processes());
+    KnownWeb { directory, labels, bits, is_broadcast }.similar_clusters(net, merging, links, incoming_links, settings)
 }
 
 /// Returns true if the pieces of the given number of pages are broadcast.
@@ -188,11 +179,11 @@ impl KnownWeb<'_> {
     }
 
     pub(super) fn cluster(&self, page: Page) -> ClusterId {
-        self.labels[page]
+        self.labels.label(page)
     }
 
     pub(super) fn has_copies(&self, page: Page) -> bool {
-        self.copied.contains(page)
+        self.labels.is_joined(page)
     }
 
     pub(super) fn host(&self, page: Page) -> HostId {
@@ -357,7 +348,7 @@ impl KnownWeb<'_> {
             collection.members.iter().map(move |member| [member.1.0, first.0, own_index])
         });
         let pages = rows.clone().map(|row| Page(row[0]));
-        let members = page_set(net, "pages of collections", pages, self.labels.len())?;
+        let members = page_set(net, "pages of collections", pages, self.labels.members())?;
         let partly = net.once_per_process(|| self.hosts_partly_in(&members))?;
         if !partly.contains(&true) {
             return Ok(());
@@ -390,7 +381,7 @@ impl KnownWeb<'_> {
     /// Returns, for each host, true if some of its pages are members and some are not.
     fn hosts_partly_in(&self, members: &PageSet) -> Vec<bool> {
         let (mut has_member, mut has_other) = (vec![false; self.hosts()], vec![false; self.hosts()]);
-        for (page, &host) in Page::first(self.labels.len()).zip(&self.directory.hosts) {
+        for (page, &host) in Page::first(self.labels.members()).zip(&self.directory.hosts) {
             if members.contains(page) { has_member[host] = true } else { has_other[host] = true }
         }
         has_member.iter_mut().zip(has_other).for_each(|(some, others)| *some &= others);
@@ -403,10 +394,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::clusters::trivial::TrivialClusters;
     use crate::clusters::{link_summary, links};
     use crate::shuffle::directory::TablePartitions;
+    use webtwin_core::clusters::labels::SetSizes;
     use webtwin_core::clusters::tolerant::similar_clusters;
-    use webtwin_core::clusters::union_find::SetSizes;
     use webtwin_engine::{ClusterLayout, run};
     use webtwin_job::MergeCondition;
 
@@ -443,7 +435,7 @@ mod tests {
             let settings = ClusterSettings { merge: MergeCondition::Tolerant, single_site: true, min_size: 2, min_hosts, attach };
             let hosts: Vec<HostId> = pages.iter().map(|page| page.0).collect();
             let first = |name: u32| pages.iter().position(|page| page.1 == name).expect("it is the name of a page");
-            let labels: Vec<ClusterId> = pages.iter().map(|page| ClusterId(first(page.1) as u32)).collect();
+            let clusters: Vec<ClusterId> = pages.iter().map(|page| ClusterId(first(page.1) as u32)).collect();
             // Each page links to the next two pages of its host, and some pages link elsewhere.
             let near = (0..pages.len()).flat_map(|at| [[at, at + 1], [at, at + 2]]);
             let near = near.filter(|&[src, dst]| dst < pages.len() && pages[src].0 == pages[dst].0);
@@ -451,7 +443,8 @@ mod tests {
             let mut all_links: Vec<(Page, Page)> = near.chain(extra_links).map(|ends| ends.map(Page::from_index).into()).collect();
             all_links.sort_unstable();
             all_links.dedup();
-            let expected = similar_clusters(&labels, &hosts, &all_links, &settings);
+            let labels = SetLabels::from_list(&clusters);
+            let expected = similar_clusters(&clusters, &hosts, &all_links, &settings);
             let parts = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
                 let directory = Arc::new(Directory::even(hosts.clone(), TablePartitions::new(8, net.peers())));
                 let targets_of = |page: Page, targets: &mut Vec<Page>| {
@@ -462,8 +455,7 @@ mod tests {
                 let sizes = SetSizes::count(&labels);
                 let trivial = TrivialClusters { labels: &labels, sizes: &sizes };
                 let (_, merging) = link_summary::of_clusters(net, &out, &hosts, trivial, None, &settings)?;
-                let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| sizes.size(labels[page]) > 1))?;
-                let web = KnownWeb { directory: &directory, labels: &labels, copied, bits: 1, is_broadcast };
+                let web = KnownWeb { directory: &directory, labels: &labels, bits: 1, is_broadcast };
                 web.similar_clusters(net, merging, &out, &incoming_links, &settings)
             });
             let mut similar_clusters = parts.unwrap().concat();

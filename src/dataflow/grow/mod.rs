@@ -27,7 +27,7 @@ use crate::shuffle::memory::{agree, for_each_page, remaining_budget};
 use crate::sinks::stage::{StagedFiles, attempt, commit, or_discard, put_summary};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::progress::StageTimes;
-use webtwin_core::clusters::union_find::SetSizes;
+use webtwin_core::clusters::labels::SetSizes;
 use webtwin_engine::Net;
 use webtwin_job::{Job, JobDigest};
 use webtwin_pages::foreign_table::ForeignTable;
@@ -95,7 +95,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<GrowSummar
     let merging = edges.len() as u64;
     let similar = growth::similar_clusters(net, directory, &labels, &links, &incoming_links, edges, settings)?;
     drop((links, incoming_links));
-    let tables = GraphTables::exchange(net, directory, clusters, rows, &similar)?;
+    let tables = GraphTables::exchange(net, directory, &labels, rows, &similar)?;
     let local = [
         tables.link_summary.len() as u64,
         merging,

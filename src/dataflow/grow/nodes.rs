@@ -18,6 +18,7 @@ use crate::shuffle::directory::{Directory, TablePartitions};
 use crate::shuffle::page_ranges::PageRanges;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{ClusterId, DocId, HostId, Number, Page, doc_id};
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_engine::{Net, Owners};
 use webtwin_pages::url::CanonicalUrl;
 use webtwin_spill::{Array, Sorter, SpillColumn, SpillRows};
@@ -44,7 +45,7 @@ impl Nodes {
         net: &mut Net<'_>,
         partitions: TablePartitions,
         trivial: OwnParts<'_>,
-    ) -> Result<(Nodes, Arc<Vec<ClusterId>>, RowCounts)> {
+    ) -> Result<(Nodes, Arc<SetLabels<ClusterId>>, RowCounts)> {
         let (mut counts, mut sorter) = (RowCounts::default(), Sorter::new(&net.memory));
         let rows = trivial.rows([LABEL, NODE], |[label, node]| Some((xxh3_64(label?.as_bytes()), id_and_name(node?))));
         let rows = rows
@@ -91,7 +92,7 @@ impl Nodes {
         // of rows.
         let labelled = labels.rows().map_ok(|[label, place]| (label, own_pages[place as usize]));
         let stars = fold(net, labelled, labels.len() as u64)?;
-        let edges = stars.rows().map_ok(|pair| (pair.a, pair.b));
+        let edges = || stars.rows().map_ok(|pair| (pair.a, pair.b));
         let clusters = components(net, "trivial clusters", directory.len(), edges)?;
         let named_pages = named_places.into_iter().map(|place| own_pages[place]).collect();
         Ok((Nodes { directory, named_pages, names }, clusters, counts.of_all(net)?))

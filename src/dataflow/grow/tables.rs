@@ -4,7 +4,6 @@
 use bytemuck::Pod;
 
 use super::nodes::Nodes;
-use crate::clusters::trivial::TrivialClusters;
 use crate::shuffle::directory::Directory;
 use crate::shuffle::page_ranges::PageRanges;
 use crate::sinks::collection_rows::MemberRow;
@@ -12,8 +11,9 @@ use crate::sinks::drafts::{by_page, spilled_by_page};
 use crate::sinks::files::{TableMaker, put_tables};
 use crate::sinks::tables::{ids, link_summary, members, u32s};
 use webtwin_base::error::Result;
-use webtwin_base::ids::{DocId, Page};
+use webtwin_base::ids::{ClusterId, DocId, Page};
 use webtwin_core::clusters::collection::SimilarCluster;
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_core::clusters::link_summary::LinkSummary;
 use webtwin_engine::{Net, Owners};
 use webtwin_job::Job;
@@ -54,12 +54,12 @@ impl GraphTables {
     pub(super) fn exchange(
         net: &mut Net<'_>,
         directory: &Directory,
-        TrivialClusters { labels, sizes }: TrivialClusters<'_>,
+        labels: &SetLabels<ClusterId>,
         rows: SpillColumn<LinkSummary>,
         similar: &[SimilarCluster],
     ) -> Result<GraphTables> {
-        let clustered_pages = directory.owned(net.index()).filter(|&page| sizes.size(labels[page]) > 1);
-        let page_rows = clustered_pages.map(|page| Ok([labels[page].smallest(), page]));
+        let clustered_pages = directory.owned(net.index()).filter(|&page| labels.is_joined(page));
+        let page_rows = clustered_pages.map(|page| Ok([labels.label(page).smallest(), page]));
         let nodes = directory.owned(net.index()).count() as u64;
         let clusters = to_owners(net, directory, ("trivial clusters", nodes), page_rows, |row: &ClusterRow| row[0])?;
 
@@ -74,7 +74,9 @@ impl GraphTables {
             Ok([cluster.id().smallest().0, collection.first_page().0, cardinality, size, collection.root.0])
         });
         let member_rows = collections()
-            .flat_map(|(cluster, collection)| MemberRow::from_collection(cluster.id(), collection, labels))
+            .flat_map(|(cluster, collection)| {
+                MemberRow::from_collection(cluster.id(), collection, |page| labels.label(page))
+            })
             .map(Ok);
         let count = collections().count() as u64;
         let first = |row: &CollectionRow| Page(row[0]);

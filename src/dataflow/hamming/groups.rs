@@ -16,6 +16,7 @@ use super::work::HammingWork;
 use crate::shuffle::components::components;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_core::hamming::rows::NearRuns;
 use webtwin_engine::{HashOwners, Net, Owners, RoundRobin};
 
@@ -31,18 +32,18 @@ pub(super) fn of_queries(
 ) -> Result<Vec<GroupMember>> {
     let queries = &queries.postings;
     let same_row = |x: &ScanMatch, y: &ScanMatch| (x.chunk, x.row) == (y.chunk, y.row);
-    let edges = near.chunk_by(same_row).flat_map(|row| row.windows(2).map(|two| (two[0].query, two[1].query)));
-    let labels: Arc<Vec<u32>> = components(net, "groups", queries.fingerprints().len(), edges.map(Ok))?;
+    let edges = || near.chunk_by(same_row).flat_map(|row| row.windows(2).map(|two| Ok((two[0].query, two[1].query))));
+    let labels: Arc<SetLabels<u32>> = components(net, "groups", queries.fingerprints().len(), edges)?;
     // Components are named by their smallest fingerprint, but users know documents.
     let names = net.once_per_process(|| {
-        let mut names = vec![DocId::MAX; labels.len()];
-        for (query, &label) in labels.iter().enumerate() {
-            let name = &mut names[label as usize];
+        let mut names = vec![DocId::MAX; labels.members()];
+        for query in 0..labels.members() {
+            let name = &mut names[labels.label(query as u32) as usize];
             *name = (*name).min(queries.doc_ids(query)[0]);
         }
         names
     })?;
-    let name = |query: u32| names[labels[query as usize] as usize];
+    let name = |query: u32| names[labels.label(query) as usize];
     let mut members = Vec::new();
     with_documents(net, work, near, |row_matches, documents| {
         let group = name(row_matches[0].query);
@@ -66,8 +67,8 @@ pub(super) fn of_queries(
 /// process, and 24 for each document that is near another one.
 pub(super) fn of_set(net: &mut Net<'_>, work: &HammingWork, near: &[NearRuns]) -> Result<Vec<GroupMember>> {
     let rows = work.set.manifest.count as usize;
-    let edges = near.iter().map(|near| Ok((near.x.first, near.y.first)));
-    let labels: Arc<Vec<u32>> = components(net, "groups", rows, edges)?;
+    let edges = || near.iter().map(|near| Ok((near.x.first, near.y.first)));
+    let labels: Arc<SetLabels<u32>> = components(net, "groups", rows, edges)?;
     let assignment = RoundRobin::new(net.peers());
     let runs = near.iter().flat_map(|near| [near.x, near.y]).map(|run| [run.first, run.copies]);
     let chunk = |run: &[u32; 2]| work.set.chunk_at(u64::from(run[0]));
@@ -81,7 +82,7 @@ pub(super) fn of_set(net: &mut Net<'_>, work: &HammingWork, near: &[NearRuns]) -
         let documents = work.set.documents_at(first..u64::from(last[0] + last[1]))?;
         for &[place, copies] in runs {
             let run_documents = &documents[(u64::from(place) - first) as usize..][..copies as usize];
-            label_rows.extend(run_documents.iter().map(|&document| [u64::from(labels[place as usize]), document]));
+            label_rows.extend(run_documents.iter().map(|&document| [u64::from(labels.label(place)), document]));
         }
     }
     let owners = HashOwners::new(net);

@@ -21,6 +21,7 @@ use crate::shuffle::components::components;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, Page};
 use webtwin_core::clusters::apart::{refused_pairs, without_copies};
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_core::clusters::weakest_links::Edge;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{HashOwners, Net, Owners};
@@ -100,9 +101,9 @@ pub(crate) fn part(
     if present.is_empty() {
         return Ok(counts);
     }
-    let edges = pairs.rows().map_ok(|(_, pair)| (pair.a, pair.b));
-    let labels: Arc<Vec<ClusterId>> = components(net, "clusters to divide", directory.len(), edges)?;
-    let label = |page: Page| labels[page];
+    let edges = || pairs.rows().map_ok(|(_, pair)| (pair.a, pair.b));
+    let labels: Arc<SetLabels<ClusterId>> = components(net, "clusters to divide", directory.len(), edges)?;
+    let label = |page: Page| labels.label(page);
     let clustered: Vec<_> = present.into_iter().filter(|(_, (x, y))| label(*x) == label(*y)).collect();
     counts.parted = clustered.len() as u64;
     counts.places = clustered.iter().map(|(place, _)| *place).collect();
@@ -130,7 +131,7 @@ pub(super) enum SeparationRule {
 /// Returns the numbers of removed pairs of all workers, in the order of [`PairsByKind::retain`].
 pub(super) fn divide(
     net: &mut Net<'_>,
-    labels: &[ClusterId],
+    labels: &SetLabels<ClusterId>,
     separate_pages: &[(Page, Page)],
     pairs: &mut PairsByKind,
     rule: SeparationRule,
@@ -139,9 +140,10 @@ pub(super) fn divide(
         return Ok([0; 3]);
     }
     let mut divided: BTreeMap<ClusterId, Vec<(Page, Page)>> = BTreeMap::new();
-    separate_pages.iter().for_each(|pages| divided.entry(labels[pages.0]).or_default().push(*pages));
+    separate_pages.iter().for_each(|pages| divided.entry(labels.label(pages.0)).or_default().push(*pages));
     let owners = HashOwners::new(net);
-    let edge = |(pair, strength): (SimilarPair, _)| Edge { cluster: labels[pair.a], a: pair.a, b: pair.b, strength };
+    let edge =
+        |(pair, strength): (SimilarPair, _)| Edge { cluster: labels.label(pair.a), a: pair.a, b: pair.b, strength };
     let rows = pairs.with_strength().map_ok(edge).filter_ok(|edge| divided.contains_key(&edge.cluster));
     let mut rows = net.exchange("pairs of clusters to divide", rows, |edge| owners.owner(edge.cluster.smallest()))?;
     rows.sort_unstable();

@@ -51,15 +51,15 @@ pub(crate) fn part(run: &mut WorkerRun<'_, '_>, web: &WorkerWeb, pairs: &mut Pai
     }
     let (net, local_pages, crawl) = (&mut *run.net, &*run.local_pages, &web.crawl);
     let pages = crawl.directory.len();
-    let edges = pairs.rows().map_ok(|(_, pair)| (pair.a, pair.b));
-    let labels = components::<Page, ClusterId>(net, "clusters with editions", pages, edges)?;
+    let edges = || pairs.rows().map_ok(|(_, pair)| (pair.a, pair.b));
+    let labels = components::<Page, ClusterId, _>(net, "clusters with editions", pages, edges)?;
     let (mut named_editions, mut clustered_pairs) = (0, Vec::new());
     let ids = crawl.directory.by_doc_id()?;
     for &(slot, url) in &local_pages.editions {
         let page = local_pages.pages[slot as usize];
         let Some(other) = ids.page(url).filter(|&other| page != NOT_KEPT && other != page) else { continue };
         named_editions += 1;
-        if labels[page] == labels[other] {
+        if labels.label(page) == labels.label(other) {
             clustered_pairs.push([page.min(other), page.max(other)]);
         }
     }

@@ -11,6 +11,7 @@ use crate::shuffle::components::components;
 use crate::shuffle::hash_partitions::{CommonPartitions, two_alike};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page};
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::centre::{decide, keep_best};
 use webtwin_core::overlap::count_pairs::{pair_key, smaller};
@@ -174,7 +175,7 @@ pub(crate) fn keep_mutual_best(
 /// in partitions: its pairs, its exact copies, and its pages with their links.
 ///
 /// # Memory
-/// Takes 4 bytes for each page in each process, and 4 more while components are found. Takes 12
+/// Takes the memory of [`components`] in each process. Takes 12
 /// bytes for each pair, and at the worker of a component 16 for each pair and 20 for each page, or
 /// the budget of the step if it is smaller. One partition at a time takes these again, plus what
 /// [`keep_apart`] takes for the largest of its components.
@@ -186,21 +187,16 @@ fn part_neighbours(
 ) -> Result<()> {
     let hosts = &crawl.directory.hosts;
     let rows = || joined_pairs.iter().flat_map(|pairs| pairs.rows());
-    let edges = rows().chain(pairs.iter().copied().map(Ok)).map_ok(|pair| (pair.a, pair.b));
-    let labels: Arc<Vec<Page>> = components(net, "components of similar pages", hosts.len(), edges)?;
-    let shared_labels = net.once_per_process(|| {
-        let mut label_set = PageSet::new(labels.len(), |page| labels[page] != page);
-        Page::first(labels.len()).filter(|&page| labels[page] != page).for_each(|page| label_set.insert(labels[page]));
-        label_set
-    })?;
-    let component = |page: Page| labels[page];
+    let edges = || rows().chain(pairs.iter().copied().map(Ok)).map_ok(|pair| (pair.a, pair.b));
+    let labels: Arc<SetLabels<Page>> = components(net, "components of similar pages", hosts.len(), edges)?;
+    let component = |page: Page| labels.label(page);
 
     // Pairs of both kinds travel together, distinguished by a number: 0 for pairs to decide, 1 for
     // pairs that already join clusters.
     let row_of_kind = |kind: u32| move |SimilarPair { a, b, value }: SimilarPair| [a.0, b.0, value, kind];
     let count = pairs.len() + joined_pairs.iter().map(|pairs| pairs.len()).sum::<usize>();
     let candidates = std::mem::take(pairs).into_iter().map(row_of_kind(0));
-    let matched_pages = crawl.directory.owned(net.index()).filter(|&page| shared_labels.contains(page));
+    let matched_pages = crawl.directory.owned(net.index()).filter(|&page| labels.is_joined(page));
     let mut links_of = links.reader();
     let pages = matched_pages.map(|page| {
         let page_targets = links_of.targets(page)?.iter().copied();

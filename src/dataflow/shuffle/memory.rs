@@ -15,6 +15,10 @@ const IDLE_PROCESS_BYTES: u64 = 36 << 20;
 /// Bytes of each further worker of an idle process. Measured.
 pub const IDLE_WORKER_BYTES: u64 = 7 << 20;
 
+/// Bytes that the connection to each other process takes while a step sends and receives, in
+/// addition to what the process holds before the step. Measured.
+const PEER_TRANSIT_BYTES: u64 = 2 << 20;
+
 /// Returns the bytes of an idle process with the given number of workers.
 pub fn at_rest(workers: usize) -> u64 {
     IDLE_PROCESS_BYTES + IDLE_WORKER_BYTES * workers.saturating_sub(2) as u64
@@ -27,10 +31,10 @@ pub fn for_each_page(net: &Net<'_>, bytes: u64, pages: usize) -> u64 {
 }
 
 /// Agrees with all workers on the memory budget of the next step, and on the disk space for it. The
-/// budget is the limit minus what the process holds and minus what the step cannot spill. What a
-/// process holds is the larger of the operating system's figure and the sum of `own_bytes` over its
-/// workers; `unspillable` is what the step cannot spill on this worker. Takes one round if memory
-/// is limited, and one if disk space is limited.
+/// budget is the limit minus what the process holds, what its connections take in transit, and what
+/// the step cannot spill. What a process holds is the larger of the operating system's figure and
+/// the sum of `own_bytes` over its workers; `unspillable` is what the step cannot spill on this
+/// worker. Takes one round if memory is limited, and one if disk space is limited.
 ///
 /// # Errors
 /// Returns an error only if the run has ended.
@@ -53,8 +57,9 @@ pub fn agree(net: &mut Net<'_>, own_bytes: u64, unspillable: u64, effort: &Effor
         // yet.
         held_bytes = held_bytes.max(by_estimate.max(message) + needs);
     }
-    let mut pool = remaining_budget(net, held_bytes, effort);
-    pool.foreseen_bytes = effort.memory_bytes.saturating_sub(foreseen);
+    let transit = PEER_TRANSIT_BYTES * (net.processes() as u64 - 1);
+    let mut pool = remaining_budget(net, held_bytes + transit, effort);
+    pool.foreseen_bytes = effort.memory_bytes.saturating_sub(foreseen + transit);
     if pool.bounds.disk_is_set {
         // All workers have left the previous step, and its files are deleted.
         let on_disk = net.all_reduce("disk", taken_bytes(), u64::max)?;

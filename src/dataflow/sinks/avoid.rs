@@ -29,6 +29,7 @@ use webtwin_core::applications::keep::{
 };
 use webtwin_core::applications::never_skipped::never_skipped;
 use webtwin_core::clusters::collection::SimilarCluster;
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_core::text::language::Language;
 use webtwin_core::text::titles::TitleWords;
@@ -186,7 +187,7 @@ pub fn copies<'a>(
     let rows = crawl.pages.map(|row| {
         let (page, (link_count, &depth)) = (row.page, linked.next().expect("all pages have both"));
         let links_from_elsewhere = link_count?;
-        let (cluster, host) = (labels[page], crawl.directory.hosts[page]);
+        let (cluster, host) = (labels.label(page), crawl.directory.hosts[page]);
         let is_earlier = row.source >= first_earlier_source;
         let copy = |url: &str| PageCopy {
             exact: row.exact,
@@ -366,7 +367,7 @@ fn verdicts_on<'c>(
 pub fn keep_reachable(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    labels: &[ClusterId],
+    labels: &SetLabels<ClusterId>,
     verdicts: &mut SpillColumn<PageVerdict>,
     gather_reachability: impl FnOnce(&mut Net<'_>) -> Result<Reachability>,
 ) -> Result<ReachabilityCounts> {
@@ -375,9 +376,9 @@ pub fn keep_reachable(
         skip.extend(block?.iter().filter(|row| row.skips()).map(|row| row.page));
     }
     let (visit, ways) = gather_reachability(net)?.clear(net, crawl, skip)?;
-    let owner = |page: &Page| crawl.directory.owner(labels[*page].smallest());
+    let owner = |page: &Page| crawl.directory.owner(labels.label(*page).smallest());
     let mut pages_to_visit = net.exchange("pages on the way", visit, owner)?;
-    pages_to_visit.sort_unstable_by_key(|&page| (labels[page], page));
+    pages_to_visit.sort_unstable_by_key(|&page| (labels.label(page), page));
     let mut remaining_visits = pages_to_visit.into_iter().peekable();
     verdicts.retain_mut(|row| {
         if remaining_visits.next_if_eq(&row.page).is_some() {

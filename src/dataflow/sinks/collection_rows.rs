@@ -53,12 +53,12 @@ pub struct MemberRow {
 }
 
 impl MemberRow {
-    /// Returns the rows of a collection, in no particular order. `labels` has the trivial cluster
-    /// of each page.
+    /// Returns the rows of a collection, in no particular order. `cluster_of` returns the trivial
+    /// cluster of a page.
     pub fn from_collection(
         similar: SimilarClusterId,
         collection: &PageCollection,
-        labels: &[ClusterId],
+        cluster_of: impl Fn(Page) -> ClusterId,
     ) -> Vec<MemberRow> {
         let smallest = collection.first_page();
         let row = |cluster, page, attached| MemberRow {
@@ -69,6 +69,6 @@ impl MemberRow {
             attached,
         };
         let members = collection.members.iter().map(|&(cluster, page)| row(cluster, page, 0));
-        members.chain(collection.nearby.iter().map(|&page| row(labels[page], page, 1))).collect()
+        members.chain(collection.nearby.iter().map(|&page| row(cluster_of(page), page, 1))).collect()
     }
 }

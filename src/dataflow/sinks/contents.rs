@@ -9,6 +9,7 @@ use crate::shuffle::packed::PackedRow;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, Page};
 use webtwin_core::clusters::identical::CollectionContent;
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{Net, Owners};
 use webtwin_spill::SpillColumn;
@@ -17,7 +18,7 @@ use webtwin_spill::SpillColumn;
 #[derive(Clone, Copy)]
 pub struct PageFacts<'a> {
     /// Trivial cluster of every page.
-    pub labels: &'a [ClusterId],
+    pub labels: &'a SetLabels<ClusterId>,
     /// Links from this worker's pages.
     pub links: &'a WorkerLinks,
     /// (centre, copy) pairs of this worker; their pages may be owned by any worker.
@@ -52,7 +53,7 @@ pub(super) fn contents(
         for &[.., page] in pages {
             let at = copies.partition_point(|copy| copy[0] < page);
             let text = copies.get(at).filter(|copy| copy[0] == page).map_or(page, |copy| copy[1]);
-            content.page(facts.labels[page], text);
+            content.page(facts.labels.label(page), text);
             let place = &mut place[directory.place(page)];
             *place = (*place).min(contents.len() as u32);
         }
@@ -68,7 +69,7 @@ pub(super) fn contents(
         for &[_, collection, page] in pages.by_ref() {
             let targets = links.targets(page)?;
             for &target in targets {
-                let link = [target, collection, facts.labels[page].smallest()];
+                let link = [target, collection, facts.labels.label(page).smallest()];
                 packer.push(directory.owner(target), link).into_iter().for_each(&mut *send);
             }
             sent_rows += targets.len() + 1;
@@ -84,7 +85,7 @@ pub(super) fn contents(
             each_triple(row, |[target, collection, from]| {
                 let number = place[directory.place(target)] as usize;
                 if collections.get(number) == Some(&collection) {
-                    contents[number].link(ClusterId::from_smallest(from), facts.labels[target]);
+                    contents[number].link(ClusterId::from_smallest(from), facts.labels.label(target));
                 }
             });
         }

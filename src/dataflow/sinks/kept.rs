@@ -27,7 +27,7 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
 use webtwin_core::applications::keep::Keeping;
 use webtwin_core::clusters::collection::SimilarCluster;
-use webtwin_core::clusters::union_find::SetSizes;
+use webtwin_core::clusters::labels::{SetLabels, SetSizes};
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 use webtwin_job::{AttachmentRule, MergeCondition};
@@ -45,7 +45,7 @@ pub const KEEPING: RunStep = RunStep { name: "keeping", bytes_a_page: PAGE_BYTES
 /// Input of the step in addition to the web of the crawl.
 pub struct KeepInput<'a> {
     /// Trivial cluster of every page.
-    pub labels: &'a [ClusterId],
+    pub labels: &'a SetLabels<ClusterId>,
     /// Similar pages, among them exact pairs and pages that others rightly declare canonical.
     pub similar: &'a SimilarPages,
     /// Decisions that users made about pages.

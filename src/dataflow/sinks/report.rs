@@ -68,7 +68,10 @@ pub fn rows(
 
     let members = single_clusters().flat_map(|(similar, _)| {
         let id = similar.id();
-        similar.collections.iter().flat_map(move |collection| MemberRow::from_collection(id, collection, facts.labels))
+        similar
+            .collections
+            .iter()
+            .flat_map(move |collection| MemberRow::from_collection(id, collection, |page| facts.labels.label(page)))
     });
     let count = |(similar, _): (&SimilarCluster, _)| {
         similar.collections.iter().map(|collection| collection.members.len() as u64).sum::<u64>()

@@ -14,6 +14,7 @@ use crate::steps::RunStep;
 use crate::web::WorkerWeb;
 use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
+use webtwin_core::clusters::labels::SetLabels;
 
 /// Bytes of the trivial cluster of each page in each process; URL rules are learned from them.
 const PAGE_BYTES: u64 = 4;
@@ -43,7 +44,7 @@ impl SkipListRows {
     pub fn build(
         run: &mut WorkerRun<'_, '_>,
         web: &WorkerWeb,
-        labels: &[ClusterId],
+        labels: &SetLabels<ClusterId>,
         keep_result: &KeepResult,
     ) -> Result<SkipListRows> {
         let (crawl, partitions) = (&web.crawl, run.partitions);

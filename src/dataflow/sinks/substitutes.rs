@@ -13,6 +13,7 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Page};
 use webtwin_core::applications::keep::{CopyRole, Criterion, Keeping, SkipReason, VisitReason};
 use webtwin_core::applications::substitutes::ROUNDS;
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_core::text::language::Language;
 use webtwin_core::text::titles::TitleWords;
 use webtwin_engine::{Net, Owners};
@@ -70,7 +71,7 @@ pub fn compare(
     net: &mut Net<'_>,
     crawl: &Crawl,
     local_pages: &mut WorkerPages,
-    labels: &[ClusterId],
+    labels: &SetLabels<ClusterId>,
     verdicts: &mut SpillColumn<PageVerdict>,
     min_resemblance: f64,
     keeping: &Keeping,
@@ -78,9 +79,9 @@ pub fn compare(
     let texts = PageChunks::take(net, local_pages)?;
     let directory = &crawl.directory;
     let resemblances = |net: &mut Net<'_>, pairs: Vec<[Page; 2]>| {
-        let asks = |page: Page| directory.owner(labels[page].smallest());
+        let asks = |page: Page| directory.owner(labels.label(page).smallest());
         let mut resemblances = with_kept(net, &texts, directory.len(), pairs, asks)?;
-        resemblances.sort_unstable_by_key(|&(page, _)| (labels[page], page));
+        resemblances.sort_unstable_by_key(|&(page, _)| (labels.label(page), page));
         Result::Ok(resemblances)
     };
     let mut pairs = Vec::new();
@@ -112,8 +113,9 @@ pub fn compare(
         }
         let resemblances_now = resemblances(net, pairs)?;
         let containment = |page: Page| {
-            let at =
-                resemblances_now.binary_search_by_key(&(labels[page], page), |&(page, _)| (labels[page], page)).ok()?;
+            let at = resemblances_now
+                .binary_search_by_key(&(labels.label(page), page), |&(page, _)| (labels.label(page), page))
+                .ok()?;
             Some(resemblances_now[at].1).filter(|resemblance| resemblance.containment() >= min_resemblance)
         };
         remaining = next_round(&remaining, containment, &mut substitutes);

@@ -15,6 +15,7 @@ use crate::shuffle::page_counts::sum;
 use crate::shuffle::page_set::page_set;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_core::study::clusters::StudyClusters;
 use webtwin_core::study::report::{self, NearColumn, Tables, tables};
@@ -65,9 +66,11 @@ pub fn find(
     agree(net, estimate.local_pages_bytes(), 0, &job.effort)?;
     let texts = local_pages.kept().map(|(slot, page)| Ok((local_pages.exact[slot], page)));
     let equal = exact::fold(net, texts, local_pages.slots() as u64)?;
-    let same_multiset: Arc<Vec<Page>> =
-        components(net, "same multisets", pages, equal.rows().map_ok(|pair| (pair.a, pair.b)))?;
+    let multisets: Arc<SetLabels<Page>> =
+        components(net, "same multisets", pages, || equal.rows().map_ok(|pair| (pair.a, pair.b)))?;
     drop(equal);
+    let same_multiset = net.once_per_process(|| multisets.to_list())?;
+    drop(multisets);
     let matches = matches::matches(net, local_pages, &same_multiset)?;
     let findings = report::Findings {
         same_text: &same_multiset,

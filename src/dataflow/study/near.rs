@@ -9,6 +9,7 @@ use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::components::components;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, Page};
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_core::clusters::union_find::UnionFind;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::prune::PageSet;
@@ -71,8 +72,8 @@ pub(super) fn near(
     similar_pairs::<Row64, _>(net, local_pages.fprints.items(), sources, &overlap_pages, &settings, None, emit)?;
     let [pages_at_90, pages_at_70, pages_at_50] = sets;
     let mut column = |sets: &UnionFind, percent| -> Result<Arc<(NearColumn, PageSet)>> {
-        let labels: Arc<Vec<Page>> = components(net, "near-duplicates", pages, sets.forest().map(Ok))?;
-        net.once_per_process(|| row(&labels, documents, percent))
+        let labels: Arc<SetLabels<Page>> = components(net, "near-duplicates", pages, || sets.forest().map(Ok))?;
+        net.once_per_process(|| row(&labels.to_list(), documents, percent))
     };
     Ok([
         column(&pages_at_90, NEAR_PERCENTAGES[0])?,

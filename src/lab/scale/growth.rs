@@ -12,8 +12,8 @@ use super::{of_the_machine, scaled};
 use webtwin_base::build_info::peak_memory_bytes;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{ClusterId, Page};
+use webtwin_core::clusters::labels::{SetLabels, SetSizes};
 use webtwin_core::clusters::merge::may_merge;
-use webtwin_core::clusters::union_find::SetSizes;
 use webtwin_dataflow::clusters::links::{self, WorkerLinks};
 use webtwin_dataflow::clusters::trivial::TrivialClusters;
 use webtwin_dataflow::clusters::{growth, link_summary, tolerant};
@@ -33,7 +33,7 @@ const GIB: f64 = (1u64 << 30) as f64;
 /// Data that all workers share.
 struct Web {
     directory: Arc<Directory>,
-    labels: Vec<ClusterId>,
+    labels: SetLabels<ClusterId>,
     sizes: SetSizes,
 }
 
@@ -147,7 +147,7 @@ fn run_worker(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Cluste
 
     let mut clusters = match settings.merge {
         MergeCondition::Tolerant => {
-            tolerant::similar_clusters(net, directory, clusters, merging, &out_links, &from_elsewhere, settings)?
+            tolerant::similar_clusters(net, directory, labels, merging, &out_links, &from_elsewhere, settings)?
         }
         MergeCondition::Exact | MergeCondition::Extended => {
             growth::similar_clusters(net, directory, labels, &out_links, &from_elsewhere, edges, settings)?
@@ -185,7 +185,7 @@ impl Web {
         let count = graph.pages() as usize;
         let directory =
             Arc::new(Directory::even(Page::first(count).map(|page| graph.host(page)).collect(), partitions));
-        let labels = labels(graph);
+        let labels = SetLabels::from_list(&labels(graph));
         let sizes = SetSizes::count(&labels);
         Web { directory, labels, sizes }
     }
