@@ -320,8 +320,8 @@ pub(super) fn replicas(job: &Job, summary: &RunSummary, folder: &str) {
             weak_link.or(giant_cluster.splits.as_ref().map(|weak| ("splits above a pair", weak)))
         {
             notify(format_args!(
-                "    it {how} of value {}, which joins {} pages to the rest: {} and {}",
-                weak_link.strength, weak_link.cuts_off, weak_link.a, weak_link.b
+                "    it {how}, which joins {} pages to the rest: {} and {}",
+                weak_link.cuts_off, weak_link.a, weak_link.b
             ));
         }
     }

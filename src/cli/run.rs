@@ -88,7 +88,14 @@ pub(super) fn run(args: Args) -> Result<()> {
         return execute_to_the_end(job, &args.workers);
     }
     let folder = output_of(&job)?;
-    retries::supervise(retries, || is_committed(&job, &folder).unwrap_or(false))
+    retries::supervise(retries, || {
+        let is_committed = is_committed(&job, &folder).unwrap_or(false);
+        // The attempt that committed was lost before it could remove its checkpoints.
+        if is_committed && let Ok(Some(records)) = records_folder(&job, &folder) {
+            SavedRecords::remove_from(&records);
+        }
+        is_committed
+    })
 }
 
 /// Runs a job, and writes its outcome to the metrics if they were requested.

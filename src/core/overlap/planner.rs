@@ -146,7 +146,7 @@ pub fn heavy_thousandths(sample: &mut [u64], min_shared: u32) -> u64 {
 /// };
 /// let (method, reason) = choose(&load);
 /// assert_eq!(method, CountingMethod::SortBased);
-/// assert_eq!(reason, "sort-based: the 5 million pairs fit in memory");
+/// assert_eq!(reason, "sort-based: the 5 million pairs are kept in memory");
 ///
 /// // If pairs fit neither in memory nor on the disk, only coarse counting remains.
 /// let (method, _) = choose(&Load { pairs: 500_000_000_000, disk_bytes: 1 << 30, ..load });
@@ -157,7 +157,10 @@ pub fn choose(load: &Load) -> (CountingMethod, String) {
     let spilled = load.beyond_memory(pairs);
     let mega = |n: u64| n.div_ceil(1_000_000);
     if spilled == 0 {
-        return (CountingMethod::SortBased, format!("sort-based: the {} million pairs fit in memory", mega(pairs)));
+        return (
+            CountingMethod::SortBased,
+            format!("sort-based: the {} million pairs are kept in memory", mega(pairs)),
+        );
     }
     // With a small T coarse counting would select nearly all pairs, so it would only add its scans.
     if min_shared < MIN_T {
@@ -234,7 +237,7 @@ mod tests {
     fn pairs_that_fit_in_memory_are_sorted() {
         let (method, reason) = choose(&load(100_000_000, 25, GIB));
         assert_eq!(method, CountingMethod::SortBased);
-        assert_eq!(reason, "sort-based: the 100 million pairs fit in memory");
+        assert_eq!(reason, "sort-based: the 100 million pairs are kept in memory");
     }
 
     #[test]
