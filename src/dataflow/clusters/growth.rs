@@ -73,7 +73,7 @@ pub fn similar_clusters(
     let key = |row: &[Page; 2]| component_of(row[0]);
     let rows = links.blocks().flatten_ok().filter_ok(is_inside).map_ok(<[Page; 2]>::from);
     let mut inner_links = HashPartitions::alike(net, "links of components", partitioning, rows, key)?;
-    let rows = edges.iter().copied().map(<[ClusterId; 2]>::from);
+    let rows = edges.into_iter().map(<[ClusterId; 2]>::from);
     let key = |row: &[ClusterId; 2]| component_of_cluster(row[0]);
     let mut between = HashPartitions::alike(net, "edges of the TCG", partitioning, rows, key)?;
 

@@ -1,7 +1,7 @@
 //! Union-find over all workers. The workers of a process join their edges in shared sets. The
 //! spanning forests of the processes are merged two by two, so no process ever holds all edges.
 //!
-//! Only members that have an edge are in the sets, and they have labels only: most pages of a crawl
+//! Only members that have an edge are in the sets and have stored labels: most pages of a crawl
 //! have no copy. All processes know the members that have edges, one bit for each member.
 //!
 //! log2(processes) exchanges merge the forests in the first process. A forest has fewer edges than
