@@ -10,9 +10,9 @@
 //! # Memory
 //! Takes 4 bytes for each page of collections, 8 more while these pages arrive, 1.5 bits for each
 //! page, and 28 bytes for each collection in each process. Takes, for one partition at a time, 60
-//! bytes for each page of collections, or 32 for each page below a root. Takes 8 bytes for each page
-//! of collections while votes are counted, 48 for each root that pages of a collection name, and 16
-//! for each page that is attached.
+//! bytes for each page of collections, or 32 for each page below a root. Takes 8 bytes for each
+//! page of collections while votes are counted, 48 for each root that pages of a collection name,
+//! and 16 for each page that is attached.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
