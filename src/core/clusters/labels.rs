@@ -1,7 +1,7 @@
 //! Labels and sizes of disjoint sets of which most have a single member.
 //!
 //! Most pages of a crawl have no copy. So a label is stored only for a member that was joined with
-//! others, and any other member takes a bit and a half.
+//! others, and any other member takes two bits.
 
 use std::collections::BTreeMap;
 use std::iter::repeat_n;
@@ -14,7 +14,7 @@ use crate::overlap::prune::{PageSet, Ranks};
 /// Label of each of a number of members: the smallest member of its set.
 ///
 /// # Memory
-/// 1.5 bits for each member, and 4 bytes for each member that was joined with others.
+/// 2 bits for each member, and 4 bytes for each member that was joined with others.
 ///
 /// # Examples
 /// ```

@@ -170,7 +170,7 @@ impl SharedPageSet {
 /// pages only.
 ///
 /// # Memory
-/// 12 bytes for each 64 pages.
+/// Two bits for each page.
 ///
 /// # Examples
 /// ```
@@ -182,46 +182,52 @@ impl SharedPageSet {
 /// assert_eq!(ranks.rank(Page(69)), None);
 /// ```
 #[derive(Debug)]
-pub struct Ranks {
-    set: PageSet,
-    /// Number of pages of the set before each word.
-    ranks_before: Vec<u32>,
+pub struct Ranks(Vec<RankedPages>);
+
+/// 32 pages: one bit for each that is in the set, and the number of pages of the set before them.
+/// Both are next to each other, so that a rank takes one access to memory.
+#[derive(Debug)]
+struct RankedPages {
+    bits: u32,
+    before: u32,
 }
 
 impl Ranks {
     /// Computes the ranks of the pages of a set.
     pub fn new(set: PageSet) -> Ranks {
-        let mut count = 0;
-        let prefix_sums = set.0.iter().map(|word| {
-            count += word.count_ones();
-            count - word.count_ones()
+        let mut before = 0;
+        let halves = set.0.into_iter().flat_map(|word| [word as u32, (word >> 32) as u32]);
+        let ranked = halves.map(|bits| {
+            let pages = RankedPages { bits, before };
+            before += bits.count_ones();
+            pages
         });
-        let ranks_before = prefix_sums.collect();
-        Ranks { set, ranks_before }
+        Ranks(ranked.collect())
     }
 
     /// Returns the number of pages of the set before `page`, or `None` if `page` is not in the set.
     #[inline]
     pub fn rank(&self, page: Page) -> Option<usize> {
-        let (word, bit) = (page.index() / 64, page.0 % 64);
-        let lower_bits = self.set.0[word] & ((1 << bit) - 1);
-        self.set.contains(page).then(|| (self.ranks_before[word] + lower_bits.count_ones()) as usize)
+        let RankedPages { bits, before } = self.0[page.index() / 32];
+        let bit = page.0 % 32;
+        (bits >> bit & 1 == 1).then(|| (before + (bits & ((1 << bit) - 1)).count_ones()) as usize)
     }
 
     /// True if a page is in the set.
     #[inline]
     pub fn contains(&self, page: Page) -> bool {
-        self.set.contains(page)
+        self.0[page.index() / 32].bits >> (page.0 % 32) & 1 == 1
     }
 
     /// Returns the pages of the set, ascending.
     pub fn pages(&self) -> impl Iterator<Item = Page> + '_ {
-        self.set.pages()
+        let words = self.0.chunks_exact(2).map(|halves| u64::from(halves[0].bits) | u64::from(halves[1].bits) << 32);
+        pages_of_words(words, 0)
     }
 
     /// Returns the number of pages in the set.
     pub fn count(&self) -> usize {
-        self.set.count() as usize
+        self.0.last().map_or(0, |last| (last.before + last.bits.count_ones()) as usize)
     }
 }
 

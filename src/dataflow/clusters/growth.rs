@@ -5,7 +5,8 @@
 //! which partitions them and grows the components of one partition after the other.
 //!
 //! # Memory
-//! Takes the memory of [`components`] in each process.
+//! Takes the memory of [`components`] in each process, and then 2 bits for each page and 4 bytes for
+//! each page of a component.
 //! Takes 8 bytes for each page, link and edge of clusters that merge, or the budget of the step if
 //! it is smaller. Takes 20 to 36 more for each page, link and edge of one partition, which has some
 //! megabytes of links or is a single component.
@@ -23,6 +24,7 @@ use webtwin_base::ids::{ClusterId, ComponentId, Number, Page};
 use webtwin_core::clusters::collection::SimilarCluster;
 use webtwin_core::clusters::growth::{ClusterPage, Component, grow};
 use webtwin_core::clusters::labels::SetLabels;
+use webtwin_core::overlap::prune::{PageSet, Ranks};
 use webtwin_engine::Net;
 use webtwin_job::ClusterSettings;
 use webtwin_spill::{SpillColumn, partition_bits};
@@ -48,14 +50,11 @@ pub fn similar_clusters(
 ) -> Result<Vec<SimilarCluster>> {
     let component: Arc<SetLabels<ComponentId>> =
         components(net, "components of the TCG", directory.len(), || edges.iter().copied().map(Ok))?;
-    let includes_single = settings.min_size == 1;
-    // A component of one cluster is grown only if its pages may be collections by themselves.
-    let component_of_cluster =
-        |cluster: ClusterId| match component.is_joined(cluster) || includes_single && labels.is_joined(cluster) {
-            true => component.label(cluster),
-            false => ComponentId::NONE,
-        };
-    let component_of = |page: Page| component_of_cluster(labels.label(page));
+    let components = net.once_per_process(|| PageComponents::new(&component, labels, settings.min_size == 1))?;
+    drop(component);
+    let component_of = |page: Page| components.of(page);
+    // A cluster is in the same component as its pages.
+    let component_of_cluster = |cluster: ClusterId| component_of(cluster.smallest());
 
     let bits = partition_bits::<[Page; 2]>(links.len() as u64);
     let partitioning = CommonPartitions { bits, kinds: 3 };
@@ -105,6 +104,32 @@ pub fn similar_clusters(
     }
     clusters.sort_unstable_by_key(SimilarCluster::id);
     Ok(clusters)
+}
+
+/// Component of each page that may be in a collection. Links are looked up here, so the trivial
+/// cluster of a page and the component of that cluster are not looked up one after the other.
+struct PageComponents {
+    pages: Ranks,
+    /// Components of these pages, ascending by page.
+    components: Vec<ComponentId>,
+}
+
+impl PageComponents {
+    /// Finds the pages of clusters that are in a component with other clusters. If `includes_single`,
+    /// a cluster of several pages is a component even if it is the only cluster of it.
+    fn new(component: &SetLabels<ComponentId>, labels: &SetLabels<ClusterId>, includes_single: bool) -> PageComponents {
+        let may_be_collected =
+            |page: Page| component.is_joined(labels.label(page)) || includes_single && labels.is_joined(page);
+        let pages = Ranks::new(PageSet::new(labels.members(), may_be_collected));
+        let components = pages.pages().map(|page| component.label(labels.label(page))).collect();
+        PageComponents { pages, components }
+    }
+
+    /// Returns the component of a page, or [`ComponentId::NONE`].
+    #[inline]
+    fn of(&self, page: Page) -> ComponentId {
+        self.pages.rank(page).map_or(ComponentId::NONE, |rank| self.components[rank])
+    }
 }
 
 /// Replaces the content of `into` by the rows of a partition, with the component of their first

@@ -8,7 +8,7 @@
 //! a root is sent to the owner of its place.
 //!
 //! # Memory
-//! Takes 4 bytes for each page of collections, 8 more while these pages arrive, 1.5 bits for each
+//! Takes 4 bytes for each page of collections, 8 more while these pages arrive, 2 bits for each
 //! page, and 28 bytes for each collection in each process. Takes, for one partition at a time, 60
 //! bytes for each page of collections, or 32 for each page below a root. Takes 8 bytes for each
 //! page of collections while votes are counted, 48 for each root that pages of a collection name,

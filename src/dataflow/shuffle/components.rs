@@ -11,9 +11,9 @@
 //! Small forests are broadcast unmerged instead, and each process merges them for itself.
 //!
 //! # Memory
-//! Takes 1.5 bits for each member in each process; 4 bytes for each member that has an edge, for
-//! the sets, and then 4 for the labels; and 8 for each member of the components that a process was
-//! assigned.
+//! Takes 2 bits for each member in each process; 4 bytes for each member that has an edge, for the
+//! sets, and then 4 for the labels; and 8 for each member of the components that a process was
+//! assigned. In a run of one process the sets take 4 bytes for each member.
 
 use std::sync::Arc;
 
@@ -43,6 +43,9 @@ pub fn components<Member: Number, Label: Number, Edges: IntoIterator<Item = Resu
     members: usize,
     edges: impl Fn() -> Edges,
 ) -> Result<Arc<SetLabels<Label>>> {
+    if net.processes() == 1 {
+        return components_in_process(net, members, edges());
+    }
     let is_shared = are_shared(members, net.processes());
     let joined = joined_members(net, name, members, is_shared, edges())?;
     let sets = net.once_per_process(|| SharedSets::new(joined.count()))?;
@@ -57,12 +60,6 @@ pub fn components<Member: Number, Label: Number, Edges: IntoIterator<Item = Resu
     // Waits until all workers of this process have joined their edges. Edges of other processes
     // arrive in the exchanges below.
     net.gather_in_process(())?;
-    if net.processes() == 1 {
-        let sets = net.take_back(sets)?;
-        return net.once_per_process(|| {
-            SetLabels::from_ranks(members, joined, sets.expect("it has taken them back").labels())
-        });
-    }
     if is_shared {
         return shared_components(net, name, members, &joined, &sets);
     }
@@ -94,6 +91,22 @@ pub fn components<Member: Number, Label: Number, Edges: IntoIterator<Item = Resu
     let roots = broadcast_groups(net, name, groups, own_roots, root, |roots, root, rank| roots[rank.index()] = root)?;
     let roots = net.take_back(roots)?;
     net.once_per_process(|| SetLabels::from_ranks(members, joined, roots.expect("it has taken them back")))
+}
+
+/// Returns the components in a run of one process. All members are in the sets, because each of them
+/// is a page of this process, and edges need be read only once.
+fn components_in_process<Member: Number, Label: Number>(
+    net: &mut Net<'_>,
+    members: usize,
+    edges: impl IntoIterator<Item = Result<(Member, Member)>>,
+) -> Result<Arc<SetLabels<Label>>> {
+    let sets = net.once_per_process(|| SharedSets::new(members))?;
+    edges.into_iter().try_for_each(|edge| edge.map(|(x, y)| sets.union(x.number(), y.number())))?;
+    let sets = net.take_back(sets)?;
+    net.once_per_process(|| {
+        let labels = sets.expect("it has taken them back").labels();
+        SetLabels::from_list(bytemuck::cast_slice(&labels))
+    })
 }
 
 /// Returns the members that have an edge to another one: all of them, or those of this process if

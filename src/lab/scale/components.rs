@@ -53,8 +53,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let a_page = held_bytes.saturating_sub(TRANSIT_BYTES) as f64 / f64::from(pages);
     let clusters = SetSizes::count(&labels).iter().count();
     let mut rows = vec![
-        figure("trivial clusters, with the making of pairs, twice", all_seconds, "s")
-            .at_most(scaled(options.scale, 20.0)),
+        figure("trivial clusters, with the making of pairs", all_seconds, "s").at_most(scaled(options.scale, 20.0)),
         figure("the making of pairs alone", making, "s"),
         figure("workers", options.workers as f64, "threads"),
         figure("similar pairs", pairs as f64 / 1e6, "million"),
