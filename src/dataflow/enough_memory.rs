@@ -1,7 +1,7 @@
 //! Computes the memory that a job needs in total, and spills lists to free memory for the steps
 //! after reading, within the limit of `effort.memory_bytes`.
 
-use crate::memory_estimate::MemoryEstimate;
+use crate::memory_estimate::{MemoryEstimate, RunSize};
 use crate::pairs::minhash_pairs;
 use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::memory::too_little;
@@ -10,14 +10,13 @@ use webtwin_base::heap::release_free_memory;
 use webtwin_engine::Net;
 use webtwin_job::{Job, JobKind, Measure};
 
-/// Returns the number of bytes that one process needs for a job on `all_pages` pages, given the
-/// similarity measure of the job. The job runs on the given number of processes with the given
-/// number of workers each. `estimate` describes what the process holds.
-pub fn enough_bytes(estimate: &MemoryEstimate, job: &Job, all_pages: u64, workers: usize, processes: usize) -> u64 {
-    let enough = estimate.required_bytes(all_pages, workers);
+/// Returns the number of bytes that one process of a run needs for a job, given the similarity
+/// measure of the job. `estimate` describes what the process holds.
+pub fn enough_bytes(estimate: &MemoryEstimate, job: &Job, run: RunSize) -> u64 {
+    let enough = estimate.required_bytes(run);
     match job.similar.by {
         Measure::Minhash if job.kind != JobKind::Study => {
-            let key_bytes = minhash_pairs::required_of_process(estimate, all_pages, &job.minhash, workers, processes).0;
+            let key_bytes = minhash_pairs::required_of_process(estimate, run, &job.minhash).0;
             enough.max(minhash_pairs::enough_bytes(key_bytes))
         }
         _ => enough,
@@ -40,12 +39,13 @@ pub fn reserve_memory(net: &mut Net<'_>, purpose: &str, local_pages: &mut Worker
     let all_pages: u64 = estimates.iter().map(|worker| worker.pages).sum();
     let processes: Vec<MemoryEstimate> = estimates.chunks(workers).map(MemoryEstimate::sum).collect();
     let peak = |bytes: &dyn Fn(&MemoryEstimate) -> u64| processes.iter().map(bytes).max().unwrap_or(0);
-    if peak(&|process| process.found_bytes(all_pages, workers)) > allowed {
-        let enough = peak(&|process| enough_bytes(process, job, all_pages, workers, net.processes()));
+    let run = RunSize { all_pages, workers, processes: net.processes() };
+    if peak(&|process| process.found_bytes(run)) > allowed {
+        let enough = peak(&|process| enough_bytes(process, job, run));
         return Err(too_little(purpose.into(), enough, allowed));
     }
     let budget = match local_pages.sets {
-        None => processes[net.process()].budget_for_lists(all_pages, workers, allowed),
+        None => processes[net.process()].budget_for_lists(run, allowed),
         // Keys of shingle sets need all free memory, so chunks are spilled.
         Some(_) => 0,
     };

@@ -17,11 +17,22 @@ use crate::clusters::links::WorkerLinks;
 use crate::pairs::allowance;
 use crate::reading::capture_rows::CaptureRows;
 use crate::reading::worker_pages::WorkerPages;
-use crate::shuffle::memory::at_rest;
+use crate::shuffle::memory::{PEER_BYTES, at_rest};
 use webtwin_base::build_info;
 use webtwin_core::overlap::rows::{Row32, Row64};
 use webtwin_job::{Job, Measure};
 use webtwin_spill::RUN_LOG_BLOCK_BYTES;
+
+/// Size of a run of which a process is a part.
+#[derive(Debug, Clone, Copy)]
+pub struct RunSize {
+    /// Number of pages of the run.
+    pub all_pages: u64,
+    /// Number of workers of each process.
+    pub workers: usize,
+    /// Number of processes.
+    pub processes: usize,
+}
 
 /// Bytes of a page in addition to its capture, if memory is limited: the ends of its lists, its
 /// number and its host. Measured.
@@ -179,22 +190,25 @@ impl MemoryEstimate {
         (row_bytes(job) * self.tuples).max(PAIR_BYTES * self.pairs) + 3 * self.tuples + SHINGLE_BYTES * self.shingles
     }
 
-    /// Returns the minimum bytes of a run over `all_pages` pages: the data that cannot be spilled,
-    /// with the widest rows and the counts of chunks.
-    pub fn required_bytes(&self, all_pages: u64, workers: usize) -> u64 {
+    /// Returns the minimum bytes of a process of a run: the data that cannot be spilled, with the
+    /// widest rows and the counts of chunks.
+    pub fn required_bytes(&self, run: RunSize) -> u64 {
+        let RunSize { all_pages, workers, .. } = run;
         let rows = size_of::<Row64>() as u64 * self.tuples / workers as u64;
         let counting = allowance::required_bytes(all_pages as usize, workers, rows, true);
         let other_page_bytes = OTHER_PAGE_BYTES * all_pages.saturating_sub(self.pages);
         (at_rest(workers) + self.min_local_pages_bytes(workers) + counting + other_page_bytes)
-            .max(self.found_bytes(all_pages, workers))
+            .max(self.found_bytes(run))
     }
 
     /// Returns the bytes after collections have been found and while tables are built, if memory is
     /// limited. Every link counts as a link between pages.
-    pub(crate) fn found_bytes(&self, all_pages: u64, workers: usize) -> u64 {
+    pub(crate) fn found_bytes(&self, run: RunSize) -> u64 {
+        let RunSize { all_pages, workers, processes } = run;
         let local_pages = at_rest(workers) + self.min_local_pages_bytes(workers);
         let other_page_bytes = GROWN_OTHER_PAGE_BYTES * all_pages.saturating_sub(self.pages);
-        local_pages + other_page_bytes + bytes_of_tables(self, all_pages, self.links, workers, true)
+        let connections = PEER_BYTES * processes.saturating_sub(1) as u64;
+        local_pages + other_page_bytes + connections + bytes_of_tables(self, all_pages, self.links, workers, true)
     }
 
     /// Returns the bytes that stay in memory in a process with the given number of workers even if
@@ -206,12 +220,12 @@ impl MemoryEstimate {
 
     /// Returns the bytes that are spilled to disk within the memory limit `allowed`: rows, run log
     /// and pairs that exceed the budget, which are on disk one after the other.
-    pub fn spilled_bytes(&self, job: &Job, all_pages: u64, workers: usize, allowed: u64) -> u64 {
+    pub fn spilled_bytes(&self, job: &Job, run: RunSize, allowed: u64) -> u64 {
         if allowed == 0 {
             return 0;
         }
-        let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.required_bytes(all_pages, workers)));
-        let list_budget = self.budget_for_lists(all_pages, workers, allowed);
+        let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.required_bytes(run)));
+        let list_budget = self.budget_for_lists(run, allowed);
         SHINGLE_BYTES * self.shingles + self.list_bytes().saturating_sub(list_budget) + rows + pairs
     }
 
@@ -226,9 +240,9 @@ impl MemoryEstimate {
     /// Returns the bytes on disk at the same time, within the memory limit `allowed`, of a process
     /// whose pages have `links` links to pages. The first number is the maximum. The second is the
     /// minimum, which applies if the disk is too small and rows and pairs are built in passes.
-    pub fn on_disk_at_once(&self, job: &Job, all_pages: u64, links: u64, workers: usize, allowed: u64) -> [u64; 2] {
-        let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.required_bytes(all_pages, workers)));
-        let list_budget = self.budget_for_lists(all_pages, workers, allowed);
+    pub fn on_disk_at_once(&self, job: &Job, run: RunSize, links: u64, allowed: u64) -> [u64; 2] {
+        let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.required_bytes(run)));
+        let list_budget = self.budget_for_lists(run, allowed);
         let reading_bytes = (self.list_bytes() + SHINGLE_BYTES * self.shingles).saturating_sub(list_budget);
         let deduplicated = MemoryEstimate { links: 0, resolved: links, ..*self };
         let deduplicated_bytes =
@@ -326,8 +340,8 @@ impl MemoryEstimate {
     /// Returns the bytes of lists that may stay in the memory of a process with these local pages:
     /// half of the memory beyond the minimum of the steps after reading. The other half is for rows
     /// of chunks.
-    pub fn budget_for_lists(&self, all_pages: u64, workers: usize, allowed: u64) -> u64 {
-        allowed.saturating_sub(self.required_bytes(all_pages, workers)) / 2
+    pub fn budget_for_lists(&self, run: RunSize, allowed: u64) -> u64 {
+        allowed.saturating_sub(self.required_bytes(run)) / 2
     }
 
     /// Measures the local pages of a worker.
@@ -390,8 +404,9 @@ mod tests {
         let spilled = MemoryEstimate { on_disk: lists, ..large_crawl };
         assert_eq!(spilled.local_pages_bytes() - small_crawl.local_pages_bytes(), lists / BYTES_PER_CHECKSUM * 8);
         // Lists stay in memory unless something else needs the memory.
-        let needed_bytes = large_crawl.peak_bytes(2).max(large_crawl.required_bytes(1_000_000, 2));
-        assert_eq!(large_crawl.budget_for_lists(1_000_000, 2, needed_bytes), 0);
-        assert!(large_crawl.budget_for_lists(1_000_000, 2, 20 * needed_bytes) > lists);
+        let run = RunSize { all_pages: 1_000_000, workers: 2, processes: 1 };
+        let needed_bytes = large_crawl.peak_bytes(2).max(large_crawl.required_bytes(run));
+        assert_eq!(large_crawl.budget_for_lists(run, needed_bytes), 0);
+        assert!(large_crawl.budget_for_lists(run, 20 * needed_bytes) > lists);
     }
 }

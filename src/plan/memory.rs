@@ -8,10 +8,10 @@ use super::Machines;
 use super::sample::CrawlCounts;
 use super::volume::{Volume, on_the_way};
 use webtwin_dataflow::memory_estimate::{
-    FEATURE_BYTES, GROWN_OTHER_PAGE_BYTES, MemoryEstimate, bytes_of_tables, long_bytes,
+    FEATURE_BYTES, GROWN_OTHER_PAGE_BYTES, MemoryEstimate, RunSize, bytes_of_tables, long_bytes,
 };
 use webtwin_dataflow::pairs::minhash_pairs;
-use webtwin_dataflow::shuffle::memory::{IDLE_WORKER_BYTES, at_rest};
+use webtwin_dataflow::shuffle::memory::{IDLE_WORKER_BYTES, PEER_BYTES, at_rest};
 use webtwin_job::{Job, JobKind, Measure};
 
 /// Maximum bytes of a worker in blocks that are being filled for other workers, in transit, or kept
@@ -21,10 +21,6 @@ const WORKER_BYTES: u64 = 17 << 20;
 /// Bytes of the connections of a process to other processes, independent of their number: buffers
 /// in use or kept for reuse.
 const CONNECTIONS: u64 = 8 << 20;
-
-/// Bytes of the connections to each other process, and of rows sent to it and received from it.
-/// Measured.
-const PEER_BYTES: u64 = 3 << 19;
 
 /// Bytes of a page in every process while clusters grow, if memory is not limited: its row of the
 /// directory, its clusters, sizes, places and counts. Measured.
@@ -63,6 +59,10 @@ const DOCUMENT_PROCESS_BYTES: u64 = 60;
 /// Returns the estimate of the data that one of the processes owns.
 fn own_estimate(counts: &CrawlCounts, machines: &Machines) -> MemoryEstimate {
     counts.held.map(|n| n.div_ceil(machines.count as u64))
+}
+
+fn run_size(counts: &CrawlCounts, machines: &Machines) -> RunSize {
+    RunSize { all_pages: counts.held.pages, workers: machines.workers, processes: machines.count }
 }
 
 /// Returns the bytes of the largest process, within the limit if there is one and if tables can be
@@ -127,16 +127,11 @@ pub fn required_bytes(job: &Job, counts: &CrawlCounts, machines: &Machines) -> (
         let deduplication_bytes = PAGE_DEDUPLICATION_BYTES * own_data.pages + DIRECTORY_ROW_BYTES * counts.held.pages;
         return (at_rest(machines.workers) + own_data.min_local_pages_bytes(machines.workers) + deduplication_bytes, 0);
     }
-    let least = own_data.required_bytes(counts.held.pages, machines.workers);
+    let least = own_data.required_bytes(run_size(counts, machines));
     match job.similar.by {
         Measure::Minhash => {
-            let (of_keys, keys) = minhash_pairs::required_of_process(
-                &own_data,
-                counts.held.pages,
-                &job.minhash,
-                machines.workers,
-                machines.count,
-            );
+            let run = run_size(counts, machines);
+            let (of_keys, keys) = minhash_pairs::required_of_process(&own_data, run, &job.minhash);
             (least.max(of_keys), keys)
         }
         _ => (least, 0),
@@ -151,7 +146,7 @@ pub fn spilled_at_once(job: &Job, counts: &CrawlCounts, machines: &Machines) -> 
         return [0; 2];
     }
     let links = counts.links_within.div_ceil(machines.count as u64);
-    own_estimate(counts, machines).on_disk_at_once(job, counts.held.pages, links, machines.workers, allowed)
+    own_estimate(counts, machines).on_disk_at_once(job, run_size(counts, machines), links, allowed)
 }
 
 /// Returns the bytes that all processes write to spill files.
@@ -162,7 +157,7 @@ pub fn spilled_bytes(job: &Job, counts: &CrawlCounts, machines: &Machines) -> u6
     }
     let (least, keys) = required_bytes(job, counts, machines);
     let keys = keys.saturating_sub(allowed.saturating_sub(least) / 4);
-    let rows = own_estimate(counts, machines).spilled_bytes(job, counts.held.pages, machines.workers, allowed);
+    let rows = own_estimate(counts, machines).spilled_bytes(job, run_size(counts, machines), allowed);
     // About as many bytes as are sent wait on disk, because each step spills the data that the next
     // steps do not read, independent of the limit. Measured.
     let parked_bytes = if job.kind == JobKind::Study { 0 } else { on_the_way(job, counts) };

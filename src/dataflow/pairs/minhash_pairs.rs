@@ -25,7 +25,7 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
 use crate::clusters::links::WorkerLinks;
-use crate::memory_estimate::MemoryEstimate;
+use crate::memory_estimate::{MemoryEstimate, RunSize};
 use crate::pairs::exact::copies;
 use crate::pairs::guards::{Context, GUARD_PAGE_BYTES, keep};
 use crate::reading::captures::Crawl;
@@ -233,16 +233,10 @@ pub fn keys_bytes(pages: u64, settings: &Minhash) -> u64 {
     pages * u64::from(BandLayout::from_settings(settings).bands) * size_of::<KeyRow>() as u64
 }
 
-/// Returns the minimum bytes of a process with the content `estimate`, of a crawl of `all_pages`
-/// pages, if all pages are compared; and the bytes of its keys, which are spilled beyond this
+/// Returns the minimum bytes of a process with the content `estimate` if all pages are compared; and the bytes of its keys, which are spilled beyond this
 /// minimum.
-pub fn required_of_process(
-    estimate: &MemoryEstimate,
-    all_pages: u64,
-    settings: &Minhash,
-    workers: usize,
-    processes: usize,
-) -> (u64, u64) {
+pub fn required_of_process(estimate: &MemoryEstimate, run: RunSize, settings: &Minhash) -> (u64, u64) {
+    let RunSize { all_pages, workers, processes } = run;
     let keys_bytes = keys_bytes(all_pages, settings) / processes as u64;
     let worker_bytes = required_bytes(keys_bytes / workers as u64);
     (
@@ -489,7 +483,7 @@ mod tests {
         let memory_of = |pages, bands, workers, processes| {
             let estimate = MemoryEstimate { pages, ..MemoryEstimate::default() };
             let settings = Minhash { bands, rows: 4, ..Job::default().minhash };
-            required_of_process(&estimate, pages, &settings, workers, processes)
+            required_of_process(&estimate, RunSize { all_pages: pages, workers, processes }, &settings)
         };
         let (min_bytes, keys) = memory_of(10_000_000, 32, 2, 1);
         assert_eq!(keys, 10_000_000 * 32 * 12);

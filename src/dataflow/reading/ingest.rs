@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::enough_memory::enough_bytes;
-use crate::memory_estimate::MemoryEstimate;
+use crate::memory_estimate::{MemoryEstimate, RunSize};
 use crate::reading::addresses::{HostAddress, ItemAddresses};
 use crate::reading::capture::{Capture, mime, short_title};
 use crate::reading::captures::host_key;
@@ -86,7 +86,7 @@ pub fn read(net: &mut Net<'_>, queue: &Queue, job: &Job) -> Result<WorkerPages> 
     if job.effort.memory_bytes > 0 {
         // Limits memory for the first item, which may be the only one.
         let workers = net.workers_per_process();
-        let budget = MemoryEstimate::default().budget_for_lists(0, workers, job.effort.memory_bytes);
+        let budget = MemoryEstimate::default().budget_for_lists(run_size(net, 0), job.effort.memory_bytes);
         reader.local_pages.hold_lists_at_most(budget / workers as u64)?;
     }
     let mut recorder = queue.resume.as_ref().map(Recorder::new);
@@ -166,15 +166,20 @@ fn reserve_memory_to_continue(net: &Net<'_>, local_pages: &mut WorkerPages, item
         (MemoryEstimate::on(local_pages), local_pages.items.len(), net.workers_per_process());
     let held_estimate = own_estimate.times(workers, 1);
     if held_estimate.peak_bytes(workers) <= allowed_bytes {
-        let budget = held_estimate.budget_for_lists(own_estimate.pages * net.peers() as u64, workers, allowed_bytes);
+        let run = run_size(net, own_estimate.pages * net.peers() as u64);
+        let budget = held_estimate.budget_for_lists(run, allowed_bytes);
         return local_pages.hold_lists_at_most(budget / workers as u64);
     }
     let whole_estimate = own_estimate.times(workers * items.div_ceil(net.peers()).max(items_done), items_done);
     // Adds a tenth: other items may be larger than the items read so far.
-    let enough =
-        enough_bytes(&whole_estimate, job, whole_estimate.pages * net.processes() as u64, workers, net.processes());
+    let run = run_size(net, whole_estimate.pages * net.processes() as u64);
+    let enough = enough_bytes(&whole_estimate, job, run);
     let needed_bytes = enough / 10 * 11;
     Err(too_little("pages, links and the steps after reading".into(), needed_bytes, allowed_bytes))
+}
+
+fn run_size(net: &Net<'_>, all_pages: u64) -> RunSize {
+    RunSize { all_pages, workers: net.workers_per_process(), processes: net.processes() }
 }
 
 /// Converts the records found in the input into local pages.

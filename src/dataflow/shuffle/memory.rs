@@ -15,6 +15,10 @@ const IDLE_PROCESS_BYTES: u64 = 36 << 20;
 /// Bytes of each further worker of an idle process. Measured.
 pub const IDLE_WORKER_BYTES: u64 = 7 << 20;
 
+/// Bytes of the connection to each other process, and of rows sent to it and received from it.
+/// Measured.
+pub const PEER_BYTES: u64 = 3 << 19;
+
 /// Bytes that the connection to each other process takes while a step sends and receives, in
 /// addition to what the process holds before the step. Measured.
 const PEER_TRANSIT_BYTES: u64 = 2 << 20;
