@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::support::planted::write_crawl;
-use crate::support::program::{assert_same_on_any_workers, rows, succeed};
+use crate::support::program::{assert_same_on_any_workers, files, rows, succeed};
 
 /// Returns twelve lines of text that are unique to `name`.
 fn text(name: &str) -> String {
@@ -186,4 +186,46 @@ fn no_page_of_synthetic_crawls_becomes_unreachable() {
         succeed(&["run", "--input", &at("made"), "--output", &at("out")]);
         assert_eq!(cut_off(&at("out")), BTreeSet::new(), "seed {seed}");
     }
+}
+
+/// Exports of a result, of which the parts of a list are joined.
+fn joined_exports(output: &str) -> BTreeMap<String, Vec<u8>> {
+    let mut joined: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    for (path, bytes) in files(output) {
+        let Some(name) = path.strip_prefix("exports/") else { continue };
+        let (stem, extension) = name.rsplit_once('.').unwrap();
+        let number = stem.rsplit_once('-').filter(|(_, number)| number.len() == 5 && number.parse::<u32>().is_ok());
+        let name = number.map_or(name.to_string(), |(stem, _)| format!("{stem}.{extension}"));
+        joined.entry(name).or_default().extend(bytes);
+    }
+    joined
+}
+
+#[test]
+fn parts_of_large_lists_are_the_lists_and_are_read_as_such() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let run = ["run", "--input", "synth://?pages=3000&seed=7"];
+    let divide = [&run[..], &["--set", "output.export_bytes=4096"]].concat();
+    let (divided, _) = assert_same_on_any_workers(folder.path(), "divided", &divide);
+    succeed(&[&run[..], &["--output", &at("whole")]].concat());
+    let parts = files(&divided).keys().filter(|path| path.starts_with("exports/urls-0")).count();
+    assert!(parts > 3, "{parts}");
+    assert!(files(&divided).contains_key("exports/prefixes-00001.tsv"));
+    let whole = joined_exports(&at("whole"));
+    assert_eq!(joined_exports(&divided).keys().collect::<Vec<_>>(), whole.keys().collect::<Vec<_>>());
+    for (name, bytes) in joined_exports(&divided) {
+        assert!(bytes == whole[&name], "{name}");
+    }
+
+    for (name, result) in [("whole", at("whole")), ("divided", divided)] {
+        succeed(&["diff", &result, &result, "--output", &at(&format!("diff-{name}"))]);
+        succeed(&["index", &result, "--output", &at(&format!("index-{name}"))]);
+        succeed(&["report", &result, "--output", &at(&format!("{name}.html"))]);
+    }
+    assert!(joined_exports(&at("diff-divided")) == joined_exports(&at("diff-whole")));
+    let prefixes = |name: &str| files(&at(name)).into_iter().find(|(path, _)| path.contains("prefixes")).unwrap();
+    assert!(prefixes("index-divided") == prefixes("index-whole"));
+    let report = std::fs::read_to_string(at("divided.html")).unwrap();
+    assert!(report.contains("exports/urls-00000.txt"));
 }

@@ -21,6 +21,7 @@ webtwin.
 """
 
 import functools
+import glob
 import json
 import os
 import re
@@ -31,13 +32,23 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.utils.misc import load_object
 
 
+def files_of_list(folder, name):
+    """The file of a list, or the numbered parts of a large one."""
+    stem, extension = os.path.splitext(name)
+    parts = glob.glob(os.path.join(glob.escape(folder), stem + "-" + 5 * "[0-9]" + "*" + extension))
+    return sorted(parts) or [os.path.join(folder, name)]
+
+
 class CopiesToSkip:
     """Whole URLs, and prefixes that end in a slash."""
 
     def __init__(self, folder):
         def lines(name):
-            with open(os.path.join(folder, name), encoding="utf-8") as file:
-                return {line.rstrip("\n") for line in file}
+            found = set()
+            for path in files_of_list(folder, name):
+                with open(path, encoding="utf-8") as file:
+                    found.update(line.rstrip("\n") for line in file)
+            return found
 
         self.urls, self.prefixes = lines("urls.txt"), lines("prefixes.txt")
 

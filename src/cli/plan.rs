@@ -138,17 +138,18 @@ pub(super) fn run(args: Args) -> Result<()> {
         Some(pages) if job.input.urls.is_empty() => Plan::without_input(&job, pages)?,
         pages => Plan::from_sample(&job, pages)?,
     };
+    let (runs, plan) = plan.in_runs();
     // A plan fails where the run would fail.
     check_against_bound(&plan.counts, &job, &machines)?;
     let costs = of_crawl(&job, &plan.counts, &machines);
     // Only the overlap of chunks has several ways of counting.
     let counting_costs = compares_chunks(&job).then(|| plan.counting_algorithm(&job, &costs, &machines));
-    let mut warnings = warnings(&job, &plan.counts, &machines);
+    let mut warnings = warnings(&job, runs, &machines);
     warnings.extend(compares_chunks(&job).then(|| plan.doubt_of_pairs()).flatten());
     if args.json {
         let plan_json = serde_json::json!({
             "inputs": plan.inputs, "work_items": plan.items, "sampled_share": plan.share, "expected": plan.counts,
-            "counting": counting_costs, "warnings": warnings,
+            "counting": counting_costs, "runs": runs, "warnings": warnings,
         });
         return print_json(&job, &machines, &costs, plan_json);
     }
@@ -170,7 +171,12 @@ pub(super) fn run(args: Args) -> Result<()> {
                 100.0 * share
             )?,
         }
-        writeln!(writer, "pages             {}", estimate.pages)?;
+        match runs {
+            1 => writeln!(writer, "pages             {}", estimate.pages)?,
+            _ => {
+                writeln!(writer, "pages             {} in each of {runs} runs; all figures are of one", estimate.pages)?
+            }
+        }
         let chunks = if job.kind == JobKind::Study { "marks of shingle paragraphs" } else { "rows of FPrint-DocID" };
         writeln!(writer, "chunks            {} ({chunks})", estimate.tuples)?;
         writeln!(writer, "links             {}, of them {links_within} between its pages", estimate.links)?;
@@ -246,6 +252,15 @@ impl Plan {
         Ok(Plan { counts, inputs, items, share, is_made_up: false })
     }
 
+    /// Returns the number of runs that the pages need, and the plan of one of them.
+    fn in_runs(self) -> (u64, Plan) {
+        let pages = self.counts.held.pages;
+        match pages.div_ceil(MAX_PAGES).max(1) {
+            1 => (1, self),
+            runs => (runs, Plan { counts: self.counts.of_pages(pages.div_ceil(runs)), ..self }),
+        }
+    }
+
     /// Returns a warning about the pairs predicted from a small sample: exact copies in it are
     /// mostly without their originals, and are mistaken for originals.
     fn doubt_of_pairs(&self) -> Option<String> {
@@ -285,15 +300,13 @@ fn compares_chunks(job: &Job) -> bool {
     }
 }
 
-/// Returns the reasons against such a run.
-fn warnings(job: &Job, counts: &CrawlCounts, machines: &Machines) -> Vec<String> {
+/// Returns the reasons against such a job, which takes the given number of runs.
+fn warnings(job: &Job, runs: u64, machines: &Machines) -> Vec<String> {
     let mut warnings = Vec::new();
-    let pages = counts.held.pages;
-    if pages > MAX_PAGES {
-        let runs = pages.div_ceil(MAX_PAGES);
+    if runs > 1 {
         warnings.push(format!(
-            "a run takes at most {MAX_PAGES} pages, and {pages} pages need {runs} runs, which find \
-             no copies across runs"
+            "a run takes at most {MAX_PAGES} pages, so this crawl needs {runs} runs; a run finds copies \
+             among the pages of earlier ones if it is a batch (kind = \"batch\")"
         ));
     }
     if !job.pairs.from.is_empty() {
@@ -495,15 +508,17 @@ mod tests {
     fn warns_of_too_many_pages_and_of_more_workers_than_partitions() {
         let machines = Machines { count: 10, workers: 8, network: 1e9, disk: 1e9, latency: 0.0 };
         let job = Job::default();
-        let message = warnings(&job, &CrawlCounts::of_real_crawl(10_000_000_000, &job), &machines);
-        assert!(
-            message[0].contains("10000000000 pages need 3 runs") && message[1].contains("output.partitions = 128"),
-            "{message:?}"
-        );
+        let plan_of =
+            |pages: u64| Plan { counts: CrawlCounts::of_real_crawl(pages, &job), ..Plan::default() }.in_runs();
+        let (runs, plan) = plan_of(10_000_000_000);
+        assert_eq!((runs, plan.counts.held.pages), (3, 3_333_333_334));
+        assert_eq!([MAX_PAGES, MAX_PAGES + 1].map(|pages| plan_of(pages).0), [1, 2]);
+        let message = warnings(&job, runs, &machines);
+        assert!(message[0].contains("needs 3 runs") && message[1].contains("output.partitions = 128"), "{message:?}");
         let doubt_at = |share: f64| Plan { share, ..Plan::default() }.doubt_of_pairs();
         assert!(doubt_at(0.0).is_none() && doubt_at(0.02).is_none());
         assert!(doubt_at(0.0005).unwrap().starts_with("0.05 % of the crawl"));
         let single_machine = Machines { count: 1, workers: 2, ..machines };
-        assert_eq!(warnings(&job, &CrawlCounts::of_real_crawl(1_000_000, &job), &single_machine), Vec::<String>::new());
+        assert_eq!(warnings(&job, 1, &single_machine), Vec::<String>::new());
     }
 }

@@ -1,7 +1,6 @@
 //! Exports of a comparison for crawlers: the list in force, and the lines that a crawler with the
 //! old list adds and removes.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -12,10 +11,9 @@ use super::stood::{self, ENTRIES_STANDING, ListEntry};
 use super::two_crawls::ComparableResults;
 use super::writer::ResultWriter;
 use webtwin_base::error::Result;
-use webtwin_core::applications::export_folder::{TextSource, write_exports};
-use webtwin_core::applications::exports::WidePrefix;
+use webtwin_core::applications::exports::{BY_PAGES, EXPORTS, SCRAPY, WidePrefix};
+use webtwin_core::applications::rule_exports::RULE_EXPORTS;
 use webtwin_core::url_rules::rows::RuleRow;
-use webtwin_results::FinishedRun;
 
 /// Exports that are lists with one entry a line, and so can be patched. Other exports must be
 /// replaced as a whole.
@@ -59,19 +57,14 @@ pub(super) fn write(
     wide.sort_unstable();
     let lines_stood = standing::lines_of(former_entries);
     let mut counts = Vec::new();
-    let file = |name: &str, write: TextSource<'_>| -> Result<()> {
-        let mut text = String::new();
-        write(&mut |piece| {
-            text.push_str(piece);
-            Ok(())
-        })?;
+    let mut file = |name: &str, text: String| -> Result<()> {
         writer.file(&format!("exports/{name}"), &text)?;
         // Without the crawler's list there is nothing to patch, and other exports are replaced as a
         // whole.
         if results.list_is_lost || !LISTS.contains(&name) {
             return Ok(());
         }
-        let mut old_text = lines(&results.old, name)?.unwrap_or_default();
+        let mut old_text = results.old.export(name)?;
         // The crawler's list also had the lines of the entries that stood next to the older list.
         old_text.extend(lines_stood[name].iter().flat_map(|line| [line.as_str(), "\n"]));
         let [added_lines, removed_lines] = [lines_without(&text, &old_text), lines_without(&old_text, &text)];
@@ -79,21 +72,12 @@ pub(super) fn write(
         writer.file(&format!("exports/add-{name}"), &added_lines)?;
         writer.file(&format!("exports/remove-{name}"), &removed_lines)
     };
-    write_exports(
-        || [Ok(Cow::Borrowed(&list))].into_iter(),
-        || wide.iter().map(|prefix| Ok(Cow::Borrowed(prefix))),
-        || rules.iter().map(|rule| Ok(Cow::Borrowed(rule))),
-        file,
-    )?;
+    EXPORTS.iter().try_for_each(|export| file(export.name, export.text(std::slice::from_ref(&list))))?;
+    file(BY_PAGES.name, BY_PAGES.text(&wide))?;
+    RULE_EXPORTS.iter().try_for_each(|export| file(export.name, export.text(rules)))?;
+    let (name, text) = SCRAPY;
+    file(name, text.to_string())?;
     Ok(counts)
-}
-
-/// Reads an export of a result; `None` if the result does not have it.
-pub(super) fn lines(run: &FinishedRun, name: &str) -> Result<Option<String>> {
-    let path = format!("exports/{name}");
-    let Some(file) = run.manifest.files.iter().find(|file| file.path == path) else { return Ok(None) };
-    let bytes = run.manifest.read_file(&run.folder, file)?;
-    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// Returns the lines of `list` that `others` lacks. Lines that are not entries are left out: the

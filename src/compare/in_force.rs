@@ -5,7 +5,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Bound::{Excluded, Unbounded};
 
-use super::exports::lines;
 use super::standing::StandingEntries;
 use super::stood::ListEntry;
 use super::two_crawls::ComparableResults;
@@ -37,7 +36,7 @@ pub(super) fn list(
         x.url.cmp(&y.url).then_with(|| key(x).cmp(&key(y)))
     });
     new_entries.dedup_by(|x, y| (&x.url, x.is_single) == (&y.url, y.is_single));
-    let surts = lines(&results.new, "heritrix-surts.txt")?.unwrap_or_default();
+    let surts = results.new.export("heritrix-surts.txt")?;
     let mut prefixes: Vec<String> = surts.lines().filter_map(|line| line.strip_prefix('+')).map(String::from).collect();
     let known_prefixes: HashSet<String> = prefixes.iter().cloned().collect();
     let standing_prefixes =

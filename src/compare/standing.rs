@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::exports::lines;
 use super::gather::Contents;
 use super::pages::{PageChange, what};
 use super::stood::ListEntry;
@@ -207,12 +206,12 @@ impl Noted {
 /// Returns any error of the stores.
 pub(super) fn entries(run: &FinishedRun) -> Result<Vec<ListEntry>> {
     let mut entries = Vec::new();
-    let surts = lines(run, "heritrix-surts.txt")?.unwrap_or_default();
+    let surts = run.export("heritrix-surts.txt")?;
     let surts: HashSet<&str> = surts.lines().filter_map(|line| line.strip_prefix('+')).collect();
-    let sizes = lines(run, BY_PAGES.name)?.unwrap_or_default();
+    let sizes = run.export(BY_PAGES.name)?;
     let sizes: HashMap<&str, (u64, u64)> = sizes.lines().filter_map(size_of).collect();
     for (name, is_single) in [("prefixes.txt", false), ("urls.txt", true)] {
-        let text = lines(run, name)?.unwrap_or_default();
+        let text = run.export(name)?;
         entries.extend(text.lines().map(|url| {
             let (pages, bytes) = sizes.get(url).copied().unwrap_or((u64::from(is_single), 0));
             let heritrix = surts.contains(surt_prefix_of(url).as_str());

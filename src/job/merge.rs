@@ -342,6 +342,9 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if !(0.0..=1.0).contains(&job.recrawl.least_pages) {
         return refuse("recrawl.least_pages", job.recrawl.least_pages.to_string(), "between 0 and 1");
     }
+    if job.output.export_bytes < 4096 {
+        return refuse("output.export_bytes", job.output.export_bytes.to_string(), "at least 4096");
+    }
     if !job.output.partitions.is_power_of_two() || job.output.partitions > 4096 {
         return refuse("output.partitions", job.output.partitions.to_string(), "a power of two up to 4096");
     }

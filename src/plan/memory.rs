@@ -26,9 +26,8 @@ const CONNECTIONS: u64 = 8 << 20;
 /// directory, its clusters, sizes, places and counts. Measured.
 const PAGE_PROCESS_BYTES: u64 = 33;
 
-/// Bytes of a page in the first process, for all pages, if memory is not limited: lists for
-/// crawlers, which this process writes. Measured.
-const PAGE_FIRST_PROCESS_BYTES: u64 = 100;
+/// Bytes of a page in the lists for crawlers, if memory is not limited. Measured.
+const PAGE_LIST_BYTES: u64 = 100;
 
 /// Bytes of a page in the process that collects a table of all pages for a file: rows that others
 /// send, and rows that are encoded. Measured.
@@ -95,8 +94,11 @@ pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &M
             let long = LONG_BYTES_IN_FILE * long_bytes(own_data.pages, own_data.captures) / own_data.pages.max(1);
             let message = match job.effort.memory_bytes {
                 0 => {
-                    (PAGE_PROCESS_BYTES + PAGE_FIRST_PROCESS_BYTES) * others_pages
-                        + (PAGE_FILE_BYTES + long) * others_in_file
+                    // The first process has the first range of the lists, maybe the only one.
+                    let lists = PAGE_LIST_BYTES * others_pages;
+                    let ranges = lists / job.output.export_bytes + 1;
+                    let own_lists = lists / ranges * ranges.div_ceil(machines.peers()) * workers as u64;
+                    PAGE_PROCESS_BYTES * others_pages + own_lists.min(lists) + (PAGE_FILE_BYTES + long) * others_in_file
                 }
                 _ => GROWN_OTHER_PAGE_BYTES * others_pages,
             };

@@ -238,14 +238,14 @@ fn rounds(job: &Job, counts: &CrawlCounts, machines: &Machines) -> u64 {
     let steps = match (job.kind, job.similar.by) {
         (JobKind::Fingerprints, _) => return 17,
         (JobKind::Study, _) => 39,
-        (_, Measure::Hamming) => 90,
-        (_, Measure::Signatures) => 95,
-        (_, Measure::Minhash) => 98,
-        (_, Measure::Given) => 80,
-        (_, Measure::Overlap) if context_pairs::is_asked_for(job) => 133,
-        (_, Measure::Both) if context_pairs::is_asked_for(job) => 142,
-        (_, Measure::Overlap) => 87,
-        (_, Measure::Both) => 96,
+        (_, Measure::Hamming) => 91,
+        (_, Measure::Signatures) => 96,
+        (_, Measure::Minhash) => 99,
+        (_, Measure::Given) => 81,
+        (_, Measure::Overlap) if context_pairs::is_asked_for(job) => 134,
+        (_, Measure::Both) if context_pairs::is_asked_for(job) => 143,
+        (_, Measure::Overlap) => 88,
+        (_, Measure::Both) => 97,
     };
     let steps = steps + if job.pairs.from.is_empty() { 0 } else { GIVEN_PAIR_ROUNDS };
     let steps = steps + if job.simhash.features.idf && job.simhash.bits > 0 { 6 } else { 0 };

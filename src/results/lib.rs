@@ -17,9 +17,10 @@ pub mod url_rules;
 pub mod views;
 
 use webtwin_base::error::{Error, Result};
+use webtwin_core::applications::file_part::FilePart;
 use webtwin_job::Job;
 use webtwin_storage::location::Location;
-use webtwin_storage::manifest::{CORPUS_SIDE_FOLDER, Manifest};
+use webtwin_storage::manifest::{CORPUS_SIDE_FOLDER, FileEntry, Manifest};
 use webtwin_storage::table::{Table, decode};
 
 /// A finished run: a folder with a manifest.
@@ -76,6 +77,25 @@ impl FinishedRun {
             let message = format!("another build wrote its job ({}): {cause}; run the job again", self.manifest.build);
             Error::input(self.folder.name(), message)
         })
+    }
+
+    /// Returns the files of an export, in order: one, several parts, or none if the run does not
+    /// have it.
+    pub fn export_files(&self, name: &str) -> impl Iterator<Item = &FileEntry> {
+        let is_part = move |path: &str| path.strip_prefix("exports/").is_some_and(|file| FilePart::is_part(file, name));
+        self.manifest.files.iter().filter(move |file| is_part(&file.path))
+    }
+
+    /// Reads an export, such as `urls.txt`. Returns an empty text if the run does not have it.
+    ///
+    /// # Errors
+    /// Returns any error of [`Manifest::read_file`].
+    pub fn export(&self, name: &str) -> Result<String> {
+        let mut bytes = Vec::new();
+        for file in self.export_files(name) {
+            bytes.extend(self.manifest.read_file(&self.folder, file)?);
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Returns the totals of the run: `summary.json`, or `_webtwin/summary` of a corpus.

@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
+use super::file_part::FilePart;
 use super::heritrix::{BEANS_END, BEANS_HEAD, SurtRules, bean_lines, surt_lines};
 use super::prefixes::SkipPrefix;
 use webtwin_base::error::Result;
@@ -55,19 +56,21 @@ impl<Row: Clone> RowExport<Row> {
         RowExport { name, head: "", head_of_none: "", lines, end: "" }
     }
 
-    /// Writes the text to `put_text`, piece by piece.
+    /// Writes the text of a part of the file, which has the given rows, to `put_text`, piece by
+    /// piece.
     ///
     /// # Errors
     /// Returns any error of the rows and of `put_text`.
     pub fn write<'r>(
         &self,
+        part: FilePart,
         rows: impl Iterator<Item = Result<Cow<'r, Row>>>,
         mut put_text: impl FnMut(&str) -> Result<()>,
     ) -> Result<()>
     where
         Row: 'r,
     {
-        let (mut lines, mut head) = (String::new(), Some(self.head));
+        let (mut lines, mut head) = (String::new(), part.is_first().then_some(self.head));
         for row in rows {
             (self.lines)(&*row?, &mut lines);
             if !lines.is_empty() {
@@ -76,8 +79,10 @@ impl<Row: Clone> RowExport<Row> {
                 lines.clear();
             }
         }
-        head.map_or(Ok(()), |_| put_text(self.head_of_none))?;
-        put_text(self.end)
+        // Only a file that is not divided may have no lines at all.
+        let unused_head = if part == FilePart::WHOLE { self.head_of_none } else { self.head };
+        head.map_or(Ok(()), |_| put_text(unused_head))?;
+        if part.is_last() { put_text(self.end) } else { Ok(()) }
     }
 
     /// Returns the text of some rows.
@@ -87,7 +92,8 @@ impl<Row: Clone> RowExport<Row> {
             text.push_str(piece);
             Ok(())
         };
-        self.write(rows.iter().map(|row| Ok(Cow::Borrowed(row))), append).expect("neither rows nor text fail");
+        let rows = rows.iter().map(|row| Ok(Cow::Borrowed(row)));
+        self.write(FilePart::WHOLE, rows, append).expect("neither rows nor text fail");
         text
     }
 }
@@ -214,6 +220,28 @@ mod tests {
                 .collect();
         wide.sort();
         assert_eq!(BY_PAGES.text(&wide), "prefix\tpages\tbytes\nhttp://c.d/\t4\t40\nhttp://a.b/m/\t3\t30\n");
+    }
+
+    #[test]
+    fn parts_of_a_file_are_the_file() {
+        let site = |prefix: &str| AvoidLists {
+            prefixes: vec![SkipPrefix { prefix: prefix.into(), single: true, pages: 1, bytes: 1 }],
+            surt_rules: SurtRules { prefixes: Vec::new(), urls: vec![prefix.into()] },
+        };
+        let sites = ["http://a/", "http://b/", "http://c/"].map(site);
+        for export in &EXPORTS {
+            let mut text = String::new();
+            // The last part has no rows.
+            for (number, rows) in [&sites[..1], &sites[1..], &[]].into_iter().enumerate() {
+                let rows = rows.iter().map(|row| Ok(Cow::Borrowed(row)));
+                let append = |piece: &str| {
+                    text.push_str(piece);
+                    Ok(())
+                };
+                export.write(FilePart { number, count: 3 }, rows, append).unwrap();
+            }
+            assert_eq!(text, export.text(&sites), "{}", export.name);
+        }
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! \[SGM98\] section 3 and \[CSG00\] section 5.1: "if a page has 10 copies, on its next crawl the
 //! system need only visit and index one of those pages".
 
-pub mod export_folder;
 pub mod exports;
+pub mod file_part;
 pub mod heritrix;
 pub mod keep;
 pub mod never_skipped;

@@ -5,11 +5,10 @@
 //! which partitions them and grows the components of one partition after the other.
 //!
 //! # Memory
-//! Takes the memory of [`components`] in each process, and then 2 bits for each page and 4 bytes for
-//! each page of a component.
-//! Takes 8 bytes for each page, link and edge of clusters that merge, or the budget of the step if
-//! it is smaller. Takes 20 to 36 more for each page, link and edge of one partition, which has some
-//! megabytes of links or is a single component.
+//! Takes the memory of [`components`] in each process, and then 2 bits for each page and 4 bytes
+//! for each page of a component. Takes 8 bytes for each page, link and edge of clusters that merge,
+//! or the budget of the step if it is smaller. Takes 20 to 36 more for each page, link and edge of
+//! one partition, which has some megabytes of links or is a single component.
 
 use std::sync::Arc;
 
@@ -115,8 +114,9 @@ struct PageComponents {
 }
 
 impl PageComponents {
-    /// Finds the pages of clusters that are in a component with other clusters. If `includes_single`,
-    /// a cluster of several pages is a component even if it is the only cluster of it.
+    /// Finds the pages of clusters that are in a component with other clusters. If
+    /// `includes_single`, a cluster of several pages is a component even if it is the only cluster
+    /// of it.
     fn new(component: &SetLabels<ComponentId>, labels: &SetLabels<ClusterId>, includes_single: bool) -> PageComponents {
         let may_be_collected =
             |page: Page| component.is_joined(labels.label(page)) || includes_single && labels.is_joined(page);

@@ -233,8 +233,8 @@ pub fn keys_bytes(pages: u64, settings: &Minhash) -> u64 {
     pages * u64::from(BandLayout::from_settings(settings).bands) * size_of::<KeyRow>() as u64
 }
 
-/// Returns the minimum bytes of a process with the content `estimate` if all pages are compared; and the bytes of its keys, which are spilled beyond this
-/// minimum.
+/// Returns the minimum bytes of a process with the content `estimate` if all pages are compared;
+/// and the bytes of its keys, which are spilled beyond this minimum.
 pub fn required_of_process(estimate: &MemoryEstimate, run: RunSize, settings: &Minhash) -> (u64, u64) {
     let RunSize { all_pages, workers, processes } = run;
     let keys_bytes = keys_bytes(all_pages, settings) / processes as u64;

@@ -93,8 +93,8 @@ pub fn components<Member: Number, Label: Number, Edges: IntoIterator<Item = Resu
     net.once_per_process(|| SetLabels::from_ranks(members, joined, roots.expect("it has taken them back")))
 }
 
-/// Returns the components in a run of one process. All members are in the sets, because each of them
-/// is a page of this process, and edges need be read only once.
+/// Returns the components in a run of one process. Each member is a page of this process, so all of
+/// them are in the sets, and edges need be read only once.
 fn components_in_process<Member: Number, Label: Number>(
     net: &mut Net<'_>,
     members: usize,

@@ -13,3 +13,4 @@ pub mod page_counts;
 pub mod page_ranges;
 pub mod page_set;
 pub mod roots;
+pub mod sorted_ranges;

@@ -1,9 +1,9 @@
 //! The `avoid` table, and the same list in the form that crawlers use.
 //!
 //! Takes two exchanges: verdicts are sent to the owners of the pages that are kept, which know
-//! their URLs, and from there to the owners of the pages to skip. The lists for crawlers take two
-//! more: all URLs are sent to the owners of their hosts, which compute prefixes, and these are sent
-//! to worker 0.
+//! their URLs, and from there to the owners of the pages to skip. For the lists for crawlers, all
+//! URLs are sent to the owners of their hosts, which compute prefixes, and these are sorted over
+//! all workers.
 
 use std::cmp::Ordering;
 
@@ -17,15 +17,16 @@ use super::resemblance::Resemblance;
 use super::verdict::PageVerdict;
 use crate::reading::captures::Crawl;
 use crate::shuffle::page_ranges::PageRanges;
+use crate::shuffle::sorted_ranges::{RangedRow, SortedRanges};
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
-use webtwin_core::applications::exports::AvoidLists;
+use webtwin_core::applications::exports::{AvoidLists, WidePrefix};
 use webtwin_core::applications::heritrix::{SurtRules, surt_rules};
 use webtwin_core::applications::keep::{CopyRole, LossKind, RoleNumber, SkipReason};
 use webtwin_core::applications::prefixes::{cover, site};
 use webtwin_engine::{Net, Owners};
 use webtwin_pages::surt::surt_prefix_of;
-use webtwin_spill::{SortedOutput, Sorter, SpillColumn, SpillRows};
+use webtwin_spill::{SpillColumn, SpillRows};
 
 /// Row of the `avoid` table, at the owner of its page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable, Serialize, Deserialize)]
@@ -149,21 +150,46 @@ impl AvoidTable {
 /// Lists that cover exactly the pages to skip: URL prefixes, and rules for Heritrix.
 #[derive(Debug)]
 pub struct CrawlerLists {
-    /// Lists of one site after the other, all at worker 0.
-    pub sites: SortedOutput<AvoidLists>,
+    /// Lists of one site after the other.
+    pub sites: SortedRanges<AvoidLists>,
+    /// Prefixes that are not whole URLs.
+    pub wide_prefixes: SortedRanges<WidePrefix>,
     /// Number of prefixes that are not whole URLs, on hosts that this worker owns.
     pub wide: u64,
 }
 
+impl RangedRow for AvoidLists {
+    type Key = String;
+
+    fn key(&self) -> String {
+        self.prefixes[0].prefix.clone()
+    }
+}
+
+impl RangedRow for WidePrefix {
+    type Key = WidePrefix;
+
+    fn key(&self) -> WidePrefix {
+        self.clone()
+    }
+}
+
 /// Builds the lists for crawlers from the pages `pages_to_skip` and the roots that bound their
-/// prefixes.
+/// prefixes, in ranges of about `range_bytes` bytes.
 ///
 /// # Errors
-/// Returns any error of [`each_host`].
+/// Returns any error of [`each_host`] and [`SortedRanges::sort`].
 ///
 /// # Memory
-/// Takes the memory of all lists; or, if memory is limited, that of [`each_host`] and [`Sorter`].
-pub fn lists(net: &mut Net<'_>, crawl: &Crawl, pages_to_skip: &[Page], roots: &PrefixRoots) -> Result<CrawlerLists> {
+/// Takes the memory of the lists of this worker; or, if memory is limited, that of [`each_host`]
+/// and [`SortedRanges::sort`].
+pub fn lists(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    pages_to_skip: &[Page],
+    roots: &PrefixRoots,
+    range_bytes: u64,
+) -> Result<CrawlerLists> {
     let mut wide = 0;
     let mut site_rows = SpillRows::new(&net.memory);
     each_host(net, crawl, pages_to_skip, roots, |pages| {
@@ -180,8 +206,14 @@ pub fn lists(net: &mut Net<'_>, crawl: &Crawl, pages_to_skip: &[Page], roots: &P
         wide += sites.iter().flat_map(|site| &site.prefixes).filter(|prefix| !prefix.single).count() as u64;
         sites.iter().try_for_each(|site| site_rows.push(site))
     })?;
-    let rows = site_rows.rows().map_ok(|site| (0, site));
-    let mut sites = Sorter::new(&net.memory);
-    net.exchange_values_into("avoid lists", rows, |site| sites.push(site))?;
-    Ok(CrawlerLists { sites: sites.finish()?, wide })
+    let sites = SortedRanges::sort(net, "avoid lists", &site_rows, range_bytes)?;
+    let mut wide_rows = SpillRows::new(&net.memory);
+    sites.each_range(|_, rows| {
+        for site in rows {
+            wide_rows.extend(site?.wide())?;
+        }
+        Ok(())
+    })?;
+    let wide_prefixes = sites.sort_derived(net, "wide prefixes", &wide_rows, range_bytes)?;
+    Ok(CrawlerLists { sites, wide_prefixes, wide })
 }

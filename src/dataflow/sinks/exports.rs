@@ -1,43 +1,64 @@
-//! Exports of the avoid list and of URL rules, which worker 0 writes row by row.
+//! Exports of the avoid list and of URL rules, row by row.
 
 use webtwin_base::error::Result;
-use webtwin_core::applications::export_folder::write_exports;
-use webtwin_core::applications::exports::AvoidLists;
+use webtwin_core::applications::exports::{BY_PAGES, EXPORTS, RowExport, SCRAPY};
+use webtwin_core::applications::file_part::FilePart;
+use webtwin_core::applications::rule_exports::RULE_EXPORTS;
 use webtwin_core::url_rules::rows::RuleRow;
 use webtwin_spill::SortedOutput;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::output::Attempt;
 
-/// Stages all exports of the lists that cover the pages to skip, by site, and of URL rules. They
-/// are not in the folders of tables, because polars reads no folder with other files than Parquet.
+use super::avoid_table::CrawlerLists;
+use crate::shuffle::sorted_ranges::{RangedRow, SortedRanges};
+
+/// Stages the exports of this worker's ranges of the lists that cover the pages to skip. They are
+/// not in the folders of tables, because polars reads no folder with other files than Parquet.
 ///
 /// # Errors
-/// Returns any error of the disk that stores `sites` and `rules`, and any error of
-/// [`Attempt::write`].
+/// Returns any error of the disk that stores the lists, and any error of [`Attempt::write`].
 ///
 /// # Cost
-/// Takes one pass over `sites` or `rules` for each export. Memory: that of [`SortedOutput`], for
-/// the prefixes that are not whole URLs.
-pub fn put(
-    attempt: &Attempt,
-    sites: &SortedOutput<AvoidLists>,
-    rules: &SortedOutput<RuleRow>,
-) -> Result<Vec<FileEntry>> {
-    let mut wide = sites.alike();
-    for site in sites.rows() {
-        site?.wide().try_for_each(|prefix| wide.push(prefix))?;
-    }
-    let wide = wide.finish()?;
+/// Takes one pass over the lists for each export.
+pub fn put_lists(attempt: &Attempt, lists: &CrawlerLists) -> Result<Vec<FileEntry>> {
     let mut files = Vec::new();
-    write_exports(
-        || sites.rows(),
-        || wide.rows(),
-        || rules.rows(),
-        |name, write| {
-            let path = format!("exports/{name}");
-            files.push(attempt.write(&path, |file| write(&mut |text| file.append(text.as_bytes())))?);
-            Ok(())
-        },
-    )?;
+    EXPORTS.iter().try_for_each(|export| put_ranges(attempt, export, &lists.sites, &mut files))?;
+    put_ranges(attempt, &BY_PAGES, &lists.wide_prefixes, &mut files)?;
     Ok(files)
+}
+
+/// Stages the exports of all URL rules, and the module for Scrapy.
+///
+/// # Errors
+/// Returns any error of the disk that stores the rules, and any error of [`Attempt::write`].
+///
+/// # Cost
+/// Takes one pass over the rules for each export.
+pub fn put_rules(attempt: &Attempt, rules: &SortedOutput<RuleRow>) -> Result<Vec<FileEntry>> {
+    let (name, text) = SCRAPY;
+    let mut files = vec![attempt.write(&path(name), |file| file.append(text.as_bytes()))?];
+    for export in &RULE_EXPORTS {
+        let text = |put: &mut dyn FnMut(&str) -> Result<()>| export.write(FilePart::WHOLE, rules.rows(), put);
+        files.push(attempt.write(&path(export.name), |file| text(&mut |text| file.append(text.as_bytes())))?);
+    }
+    Ok(files)
+}
+
+/// Stages an export of this worker's ranges, each in a file of its own.
+fn put_ranges<T: RangedRow>(
+    attempt: &Attempt,
+    export: &RowExport<T>,
+    ranges: &SortedRanges<T>,
+    files: &mut Vec<FileEntry>,
+) -> Result<()> {
+    ranges.each_range(|part, rows| {
+        let path = path(&part.file_name(export.name));
+        let file = attempt.write(&path, |file| export.write(part, rows, |text| file.append(text.as_bytes())))?;
+        files.push(file);
+        Ok(())
+    })
+}
+
+fn path(name: &str) -> String {
+    format!("exports/{name}")
 }

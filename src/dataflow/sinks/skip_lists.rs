@@ -52,7 +52,7 @@ impl SkipListRows {
         let pages_to_skip = avoid.pages()?;
         let lists = run.step(web, PREFIXES, |run| {
             let roots = PrefixRoots::new(run.net, crawl, &keep_result.collections, &keep_result.members)?;
-            avoid_table::lists(run.net, crawl, &pages_to_skip, &roots)
+            avoid_table::lists(run.net, crawl, &pages_to_skip, &roots, run.job.output.export_bytes)
         })?;
         let redirects = take(&mut run.local_pages.redirects);
         let facts = by_domain::WorkerPageFacts { crawl, labels, pages_to_skip: &pages_to_skip, redirects: &redirects };

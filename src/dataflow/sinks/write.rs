@@ -43,9 +43,10 @@ pub fn result(
         parts.extend(more_tables.into_iter().map(Draft::from));
         let empty = |name: &str| empty(name, &tables.crawl);
         let making = TableMaker::by(net, job, &NAMES, &empty)?;
-        let own_files = files::put_tables(net, &attempt, parts, making)?;
+        let mut own_files = files::put_tables(net, &attempt, parts, making)?;
         drop((rows, rejected));
         release_free_memory();
+        own_files.extend(exports::put_lists(&attempt, &tables.lists)?);
         let mut files = written(net, own_files)?;
         if net.index() == 0 {
             files.extend(put_other_files(&attempt, tables, &files)?);
@@ -79,9 +80,9 @@ fn reserve_memory(net: &mut Net<'_>, tables: &mut ReplicaTables, job: &Job) -> R
     Ok(())
 }
 
-/// Stages the files that only worker 0 writes: exports, summary and views.
+/// Stages the files that only worker 0 writes: exports of URL rules, summary and views.
 fn put_other_files(attempt: &Attempt, result: &ReplicaTables, tables: &[FileEntry]) -> Result<Vec<FileEntry>> {
-    let mut files = exports::put(attempt, &result.lists.sites, &result.url_rules)?;
+    let mut files = exports::put_rules(attempt, &result.url_rules)?;
     let summary = serde_json::to_string_pretty(&result.summary).expect("a summary is plain values") + "\n";
     for (path, text) in [("summary.json", &summary), ("views.sql", &views(tables, None))] {
         files.push(attempt.write(path, |file| file.append(text.as_bytes()))?);

@@ -96,6 +96,11 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     ),
     ("output.fprint_docid", Answer, "True to write the table `fprint_docid`: one row per distinct chunk of each page"),
     (
+        "output.export_bytes",
+        Answer,
+        "Approximate size in bytes, at least 4096, of the parts into which larger lists in `exports/` are divided ([parts](crawlers.md#large-lists))",
+    ),
+    (
         "chunks.unit",
         Answer,
         "Unit of a chunk: `document`, `lines`, `sentences`, `paragraphs`, `words`, `shingle-paragraphs` (three sentences, PBZ06)",

@@ -109,6 +109,8 @@ pub struct OutputSettings {
     /// True if the `fprint_docid` table is written, with one row for each distinct chunk of each
     /// page.
     pub fprint_docid: bool,
+    /// Approximate size of the parts of larger lists for crawlers, in bytes, at least 4096.
+    pub export_bytes: u64,
 }
 
 /// Settings that do not change the result.
@@ -180,7 +182,7 @@ impl Default for Job {
             kind: JobKind::Replicas,
             input: InputSettings::default(),
             links: LinkSettings::default(),
-            output: OutputSettings { url: String::new(), partitions: 16, fprint_docid: false },
+            output: OutputSettings { url: String::new(), partitions: 16, fprint_docid: false, export_bytes: 1 << 30 },
             chunks: ChunkSettings { unit: Unit::Lines, count: 1, sliding: false, wrap: 80, bits: 64, min_text: 64 },
             overlap: OverlapSettings::default(),
             similar: SimilarityMeasures { by: Measure::Overlap, guard: Guard::Neighbours },

@@ -190,18 +190,10 @@ fn rules(making: &Making<'_>, index_files: &mut StagedIndex) -> Result<()> {
     index_files.add_strings(RULES, strings)
 }
 
-/// Path of the export with the prefixes of the avoid list.
-const PREFIXES: &str = "exports/prefixes.txt";
-
 /// Writes the prefixes of the avoid list, ascending. A prefix that starts with another one is left
 /// out.
 fn prefixes(making: &Making<'_>, index_files: &mut StagedIndex) -> Result<()> {
-    let run = making.lister();
-    let text = match run.manifest.files.iter().find(|file| file.path == PREFIXES) {
-        Some(file) => run.manifest.read_file(&run.folder, file)?,
-        None => Vec::new(),
-    };
-    let text = std::str::from_utf8(&text).map_err(|cause| Error::input(PREFIXES, cause))?;
+    let text = making.lister().export("prefixes.txt")?;
     let mut lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
     lines.sort_unstable();
     let mut strings = index_files.strings("prefixes")?;

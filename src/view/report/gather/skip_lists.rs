@@ -3,6 +3,7 @@
 use crate::report::contract::{Amount, ExportFile, ReportedPrefix, SkipReport, UrlRule};
 use webtwin_base::error::Result;
 use webtwin_base::read_at::RandomAccess;
+use webtwin_core::applications::file_part::FilePart;
 use webtwin_results::FinishedRun;
 use webtwin_results::url_rules::each_rule;
 use webtwin_storage::manifest::FileEntry;
@@ -31,7 +32,7 @@ pub fn gather(run: &FinishedRun) -> Result<SkipReport> {
     let mut lists = SkipReport::default();
     for file in run.manifest.files.iter().filter(|file| file.path.starts_with("exports/")) {
         let text = head(run, file)?;
-        if file.path == "exports/prefixes.tsv" {
+        if lists.prefixes.is_empty() && FilePart::is_part(&file.path, "exports/prefixes.tsv") {
             lists.prefixes = text.lines().skip(1).filter_map(prefix).take(PREFIXES).collect();
         }
         let lines = text.lines().take(LINES).map(|line| line.chars().take(LINE).collect());

@@ -4,6 +4,7 @@ use super::heading;
 use crate::report::contract::{ExportFile, ResultReport};
 use crate::report::figures::{bytes, count, counted};
 use crate::report::html::Html;
+use webtwin_core::applications::file_part::FilePart;
 
 /// Displayed exports: file, crawler, and location in the crawler's configuration.
 const PLACES: [(&str, &str, &str); 11] = [
@@ -55,7 +56,7 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
     html.markup("</div><div class=card><h2>Files for crawlers</h2>");
     for (file, audience, place) in PLACES {
         let path = format!("exports/{file}");
-        if let Some(export) = report.skip.exports.iter().find(|export| export.path == path) {
+        if let Some(export) = report.skip.exports.iter().find(|export| FilePart::is_part(&export.path, &path)) {
             head(html, export, audience, place);
         }
     }
