@@ -97,8 +97,8 @@ pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &M
                     // The first process has the first range of the lists, maybe the only one.
                     let lists = PAGE_LIST_BYTES * others_pages;
                     let ranges = lists / job.output.export_bytes + 1;
-                    let own_lists = lists / ranges * ranges.div_ceil(machines.peers()) * workers as u64;
-                    PAGE_PROCESS_BYTES * others_pages + own_lists.min(lists) + (PAGE_FILE_BYTES + long) * others_in_file
+                    let own_lists = lists / ranges * ranges.div_ceil(machines.count as u64);
+                    PAGE_PROCESS_BYTES * others_pages + own_lists + (PAGE_FILE_BYTES + long) * others_in_file
                 }
                 _ => GROWN_OTHER_PAGE_BYTES * others_pages,
             };

@@ -1,5 +1,5 @@
 //! Rows in ascending order over all workers: all of them at the first worker, or, if they have many
-//! bytes, in ranges that are dealt to the workers in turn.
+//! bytes, in ranges that are dealt to the processes in turn.
 //!
 //! The ranges follow from the rows alone, so they are the same with any number of workers.
 
@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use webtwin_base::error::Result;
 use webtwin_core::applications::file_part::FilePart;
-use webtwin_engine::{Net, Owners, RoundRobin};
+use webtwin_engine::{Net, Owners};
 use webtwin_spill::{SortedOutput, Sorter, SpillRows};
 
 /// Number of rows for each range in the sample from which the bounds of ranges are taken.
@@ -27,12 +27,12 @@ pub trait RangedRow: Ord + Clone + Serialize + DeserializeOwned + Send + 'static
     fn key(&self) -> Self::Key;
 }
 
-/// Ranges of sorted rows, of which each worker has every n-th one, for n workers.
+/// Ranges of sorted rows, which are dealt to the workers.
 #[derive(Debug)]
 pub struct SortedRanges<T: RangedRow> {
     /// First key of each range but the first one, ascending.
     bounds: Vec<T::Key>,
-    owners: RoundRobin,
+    owners: RangeOwners,
     worker: usize,
     /// Rows of the ranges of this worker.
     rows: SortedOutput<T>,
@@ -51,7 +51,7 @@ impl<T: RangedRow> SortedRanges<T> {
         let [bytes, count] = net.all_sum(name, [rows.bytes(), rows.len() as u64])?;
         let ranges = bytes / range_bytes + 1;
         let bounds = if ranges > 1 { bounds(net, name, rows, ranges, count)? } else { Vec::new() };
-        let owners = RoundRobin::new(net.peers());
+        let owners = RangeOwners { processes: net.processes(), workers: net.workers_per_process() };
         let mut sorter = Sorter::new(&net.memory);
         let rows = rows.rows().map_ok(|row| (owners.owner(range(&bounds, &row)), row));
         net.exchange_values_into(name, rows, |row| sorter.push(row))?;
@@ -95,6 +95,19 @@ impl<T: RangedRow> SortedRanges<T> {
                 |row: &Result<Cow<'s, T>>| row.as_ref().map_or(true, |row| range(&self.bounds, &**row) == number);
             visit(FilePart { number, count }, &mut rows.peeking_take_while(is_in))
         })
+    }
+}
+
+/// Mapping of ranges to workers: each range goes to the next process.
+#[derive(Debug, Clone, Copy)]
+struct RangeOwners {
+    processes: usize,
+    workers: usize,
+}
+
+impl Owners<usize> for RangeOwners {
+    fn owner(&self, range: usize) -> usize {
+        range % self.processes * self.workers + range / self.processes % self.workers
     }
 }
 
