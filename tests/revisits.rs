@@ -193,6 +193,32 @@ fn revisit_without_its_original_is_rejected_with_a_message() {
 }
 
 #[test]
+fn unreadable_date_of_a_revisit_is_counted_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = |time, url: &str| Fetch { url: format!("http://h.example/{url}"), time, body: 1 };
+    let lines = format!("WARC-Payload-Digest: {}\r\n", page(1, "a").digest());
+    let undated = |record: Vec<u8>, fetch: &Fetch| {
+        let mut text = Vec::new();
+        std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&record[..]), &mut text).unwrap();
+        gzip(String::from_utf8(text).unwrap().replace(&fetch.date(), "yesterday").as_bytes())
+    };
+    let revisit = |time, url: &str| page(time, url).revisit(IDENTICAL, &lines);
+    let repaired_of = |name: &str, records: [Vec<u8>; 2]| {
+        let inner = folder.path().join(name);
+        std::fs::create_dir(&inner).unwrap();
+        let (output, _) = run(&inner, &records);
+        assert_eq!(rows(&output, "pages").len(), 2);
+        let summary = std::fs::read(format!("{output}/summary.json")).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&summary).unwrap()["records"]["mended"].clone()
+    };
+    let bad_dates = serde_json::json!({ "bad_date": 1 });
+    let undated_revisit = undated(revisit(2, "b"), &page(2, "b"));
+    assert_eq!(repaired_of("revisit", [page(1, "a").response(), undated_revisit]), bad_dates);
+    let undated_page = undated(page(1, "a").response(), &page(1, "a"));
+    assert_eq!(repaired_of("original", [undated_page, revisit(2, "b")]), bad_dates);
+}
+
+#[test]
 fn revisit_of_a_revisit_without_reference_waits_for_its_original() {
     let folder = tempfile::tempdir().unwrap();
     let page = |time, url: &str, body| Fetch { url: format!("http://h.example/{url}"), time, body };

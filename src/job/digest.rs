@@ -6,7 +6,7 @@ use super::settings::{Job, Measure};
 
 /// Version of the reading of pages and of the format of their records. It must change if the same
 /// bytes give another record.
-pub const READING: &str = "reading-6";
+pub const READING: &str = "reading-7";
 
 /// Version of the search for similar pages, and of the format in which pairs are kept for the next
 /// run. It must change if equal settings give other pairs.

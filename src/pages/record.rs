@@ -194,6 +194,8 @@ pub struct Revisit {
     pub fetch_time: i64,
     /// Length of the record; see [`RawPage::length`].
     pub length: u64,
+    /// Damage of the record that was repaired while reading; see [`RawPage::repaired`].
+    pub repaired: Option<Reason>,
     /// Hash of the network address; see [`RawPage::address`].
     pub address: u64,
     /// Id of this record, and digest of the payload that it does not repeat. There is no digest if

@@ -308,6 +308,7 @@ impl PageIngest {
             item,
             offset,
             length: revisit.length,
+            repaired: revisit.repaired,
         });
     }
 

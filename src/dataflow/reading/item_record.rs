@@ -351,6 +351,7 @@ mod tests {
                     item,
                     offset: number,
                     length: number,
+                    repaired: (n % 2 == 0).then_some(Reason::BadDate),
                 });
             }
             if n % 4 == 1 {

@@ -51,6 +51,8 @@ pub struct RevisitRecord {
     pub offset: u64,
     /// Length of the record.
     pub length: u64,
+    /// Damage of the record that was repaired.
+    pub repaired: Option<Reason>,
 }
 
 /// Segment of a record. Ordered by record, number, block and place in the input.

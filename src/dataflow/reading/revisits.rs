@@ -570,6 +570,15 @@ fn outlook_of(page: &RawPage, revisit: &RevisitRecord, extractor: &mut Extractor
     }))
 }
 
+/// Damage of a record, not of its content: a revisit with the same content does not have it.
+const DAMAGE_OF_RECORD: [Reason; 4] = [Reason::BadHeader, Reason::BadContentLength, Reason::BadDate, Reason::GzipCrc];
+
+/// Returns the repairs of a revisit: those of its own record and those of its content.
+fn repairs(own_repair: Option<Reason>, of_original: &[Reason]) -> Vec<Reason> {
+    let of_content = of_original.iter().copied().filter(|reason| !DAMAGE_OF_RECORD.contains(reason));
+    own_repair.into_iter().chain(of_content).collect()
+}
+
 /// Adds a revisit to the local pages as a capture with the content in `slot`.
 fn keep_locally(
     local_pages: &mut WorkerPages,
@@ -577,7 +586,7 @@ fn keep_locally(
     revisit: RevisitRecord,
     outlook: Option<Outlook>,
 ) -> Result<()> {
-    let RevisitRecord { url, fetch_time, names, source, item, offset, length, .. } = revisit;
+    let RevisitRecord { url, fetch_time, names, source, item, offset, length, repaired, .. } = revisit;
     let original = local_pages.captures.reader().get(slot)?.to_capture();
     let place = RecordPlace { source: original.source, offset: original.offset, url: original.url.clone() };
     local_pages.captures.push(&Capture {
@@ -589,6 +598,7 @@ fn keep_locally(
         offset,
         length,
         slot: local_pages.exact.len() as u32,
+        repaired: repairs(repaired, &original.repaired),
         original: Some(Box::new(place)),
         is_conversion: false,
         record: names.id as u32,
@@ -624,4 +634,17 @@ fn keep_locally(
     local_pages.leads.extend(leads_to.map(|to| (number, to)));
     local_pages.editions.extend(editions.into_iter().map(|to| (number, to)));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn revisit_has_the_damage_of_its_record_and_of_its_content() {
+        let of_original = [Reason::EncodingLie, Reason::BadDate, Reason::TooManyLinks];
+        assert_eq!(repairs(None, &of_original), [Reason::EncodingLie, Reason::TooManyLinks]);
+        assert_eq!(repairs(Some(Reason::BadDate), &of_original[..1]), [Reason::BadDate, Reason::EncodingLie]);
+        assert_eq!(repairs(Some(Reason::BadDate), &[]), [Reason::BadDate]);
+    }
 }

@@ -31,20 +31,19 @@ pub(super) fn page(
         let form = form(&head.media, &head.identified, &body, input)?;
         raw_page(200, head.media.clone(), head.charset.clone(), body, form, packing_damage)
     };
-    page.repaired = repair_reason.or(page.repaired);
+    page.repaired = repair_reason.or(page.repaired).or_else(|| damage_of_head(head));
     page.url.clone_from(&head.uri);
-    match fetch_time::parse(&head.date) {
-        Some(seconds) => page.fetch_time = seconds,
-        None if head.date.is_empty() => (),
-        None => page.repaired = page.repaired.or(Some(Reason::BadDate)),
-    }
+    page.fetch_time = fetch_time::parse(&head.date).unwrap_or(0);
     page.names = RecordIds { id: revisits::name(&head.id), payload: digests::name(&head.payload_digest) };
     page.address = head.address;
     page.converted_from = (head.kind == "conversion").then(|| revisits::name(&head.refers_to));
-    if head.odd_line {
-        page.repaired = page.repaired.or(Some(Reason::BadHeader));
-    }
     Ok(page)
+}
+
+/// Returns the damage of a head that does not prevent the use of its record.
+pub(super) fn damage_of_head(head: &RecordHead) -> Option<Reason> {
+    let is_bad_date = !head.date.is_empty() && fetch_time::parse(&head.date).is_none();
+    is_bad_date.then_some(Reason::BadDate).or(head.odd_line.then_some(Reason::BadHeader))
 }
 
 /// True if the digests of a record do not match its content. `decoded_block` is the body of its

@@ -484,8 +484,8 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
             }
             Err((reason, detail)) => {
                 let segment = segments::segment(head, payload, length, reason, repair_reason).map(NonPage::Segment);
-                let meaning =
-                    segment.or_else(|| revisits::means(head, payload, reason, length, &self.sink.input.limits));
+                let limits = &self.sink.input.limits;
+                let meaning = segment.or_else(|| revisits::means(head, payload, reason, length, repair_reason, limits));
                 let bytes = if length > 0 { length } else { self.bytes_to(next.position()) };
                 let refused = RefusedRecord::new(offset, reason, detail).naming(&head.uri);
                 self.sink.forward(RefusedRecord { means: meaning.map(Box::new), bytes, ..refused })

@@ -27,16 +27,17 @@ pub(super) fn refusal(head: &RecordHead, payload: &[u8], input: &InputSettings) 
 }
 
 /// Returns the information about pages in a refused record. `length` is that of the record in its
-/// file.
+/// file, and `repair_reason` is the damage found in it so far.
 pub(super) fn means(
     head: &RecordHead,
     payload: &[u8],
     reason: Reason,
     length: u64,
+    repair_reason: Option<Reason>,
     limits: &RecordLimits,
 ) -> Option<NonPage> {
     match reason {
-        Reason::Revisit => Some(NonPage::Revisit(revisit(head, length))),
+        Reason::Revisit => Some(NonPage::Revisit(revisit(head, length, repair_reason))),
         Reason::StatusNot2xx => redirect(head, payload, limits).map(NonPage::Redirect),
         _ => None,
     }
@@ -46,7 +47,7 @@ fn seconds(date: &str) -> i64 {
     fetch_time::parse(date).unwrap_or(0)
 }
 
-fn revisit(head: &RecordHead, length: u64) -> Revisit {
+fn revisit(head: &RecordHead, length: u64, repair_reason: Option<Reason>) -> Revisit {
     // If the server sent no payload, a digest can only be that of an empty one.
     let not_modified = head.profile.to_ascii_lowercase().contains("not-modified");
     let payload = if not_modified { 0 } else { digests::name(&head.payload_digest) };
@@ -54,6 +55,7 @@ fn revisit(head: &RecordHead, length: u64) -> Revisit {
         url: head.uri.clone(),
         fetch_time: seconds(&head.date),
         length,
+        repaired: repair_reason.or_else(|| page::damage_of_head(head)),
         address: head.address,
         names: RecordIds { id: name(&head.id), payload },
         refers_to: name(&head.refers_to),
@@ -73,4 +75,27 @@ fn redirect(head: &RecordHead, payload: &[u8], limits: &RecordLimits) -> Option<
 /// Returns the hash of a record id; 0 for an empty one.
 pub(super) fn name(id: &str) -> u64 {
     if id.is_empty() { 0 } else { xxh3_64(id.as_bytes()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::warc::record_head::parse;
+
+    #[test]
+    fn damage_of_a_revisit_is_reported_like_that_of_a_page() {
+        let repaired = |fields: &str, repair_reason: Option<Reason>| {
+            let head = "WARC/1.0\r\nWARC-Type: revisit\r\nWARC-Target-URI: http://a/\r\nContent-Length: 0\r\n";
+            let head = parse(format!("{head}{fields}\r\n").as_bytes());
+            match means(&head, b"", Reason::Revisit, 9, repair_reason, &RecordLimits::default()) {
+                Some(NonPage::Revisit(revisit)) => revisit.repaired,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(repaired("WARC-Date: 2026-01-01T00:00:00Z\r\n", None), None);
+        assert_eq!(repaired("", None), None);
+        assert_eq!(repaired("WARC-Date: yesterday\r\n", None), Some(Reason::BadDate));
+        assert_eq!(repaired("odd\r\n", None), Some(Reason::BadHeader));
+        assert_eq!(repaired("WARC-Date: yesterday\r\n", Some(Reason::GzipCrc)), Some(Reason::GzipCrc));
+    }
 }
