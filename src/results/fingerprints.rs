@@ -468,32 +468,72 @@ fn pages(location: &Location) -> Result<Vec<(SimHash, DocId)>> {
 fn lines(name: &str, bytes: &[u8], document: DocId) -> Result<Vec<(SimHash, DocId)>> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Error::input(name, "neither text nor a known format; give a result, a .u64 file or text"))?;
-    let message =
-        text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    let mut hexadecimal = None;
+    let numbered_lines = || {
+        let lines = (1..).zip(text.lines().map(str::trim));
+        lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+    };
+    let hexadecimal_line = hexadecimal_line(numbered_lines());
     let mut rows = Vec::new();
-    for (place, (number, line)) in message.enumerate() {
+    for (place, (number, line)) in numbered_lines().enumerate() {
         let mut words = line.split_ascii_whitespace();
         let word = words.next().unwrap_or_default();
-        let digits = word.len() == 16 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let fingerprint = match (*hexadecimal.get_or_insert(digits), word.strip_prefix("0x")) {
-            (true, _) if digits => u64::from_str_radix(word, 16).ok(),
-            (false, Some(digits)) => u64::from_str_radix(digits, 16).ok(),
-            (false, None) => word.parse().ok(),
-            (true, _) => None,
+        // `parse` and `from_str_radix` accept a sign, but a sign is not a digit.
+        let fingerprint = match word.strip_prefix("0x") {
+            Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
+            None if hexadecimal_line.is_some() => {
+                u64::from_str_radix(word, 16).ok().filter(|_| is_full_hexadecimal(word))
+            }
+            None if !word.starts_with('+') => word.parse().ok(),
+            _ => None,
         };
         let document = words.next().map_or(Some(document + place as u64), |word| word.parse().ok());
         match fingerprint.zip(document).filter(|_| words.next().is_none()) {
             Some(row) => rows.push(row),
             None => {
                 let line: String = line.chars().take(80).collect();
-                let reason =
-                    format!("line {}: {line:?} is not a fingerprint; write FINGERPRINT [DOCUMENT]", number + 1);
+                let notation = match hexadecimal_line {
+                    Some(first) => format!(
+                        "the fingerprint as 16 hexadecimal digits, as in line {first}, or in hexadecimal with 0x"
+                    ),
+                    None => "the fingerprint in decimal, in hexadecimal with 0x, or in every line as 16 hexadecimal \
+                             digits"
+                        .into(),
+                };
+                let reason = format!("line {number}: {line:?} is not FINGERPRINT [DOCUMENT]; write {notation}");
                 return Err(Error::input(name, reason));
             }
         }
     }
     Ok(rows)
+}
+
+/// Returns the number of the line by which a file has fingerprints as 16 hexadecimal digits, or
+/// `None` if it has decimal numbers.
+///
+/// That line is the first one with 16 such digits of which one is a letter. A file without letters
+/// is hexadecimal if every fingerprint has 16 digits. Fingerprints with `0x` say nothing about the
+/// others.
+fn hexadecimal_line<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Option<usize> {
+    let (mut first, mut is_decimal) = (None, false);
+    for (number, line) in lines {
+        let word = line.split_ascii_whitespace().next().unwrap_or_default();
+        if word.starts_with("0x") {
+            continue;
+        }
+        if !is_full_hexadecimal(word) {
+            is_decimal = true;
+        } else if word.bytes().any(|byte| byte.is_ascii_alphabetic()) {
+            return Some(number);
+        } else {
+            first = first.or(Some(number));
+        }
+    }
+    first.filter(|_| !is_decimal)
+}
+
+/// True for 16 hexadecimal digits, the form in which this program writes fingerprints.
+fn is_full_hexadecimal(word: &str) -> bool {
+    word.len() == 16 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 #[cfg(test)]
@@ -505,9 +545,25 @@ mod tests {
         let read = |text: &str| lines("f", text.as_bytes(), 100);
         assert_eq!(read("7\n\n# note\n0x1f\n").unwrap(), [(7, 100), (31, 101)]);
         assert_eq!(read("00000000000000ff 5\nfedcba9876543210\t6\n").unwrap(), [(255, 5), (0xfedc_ba98_7654_3210, 6)]);
-        for invalid in ["x", "7 8 9", "00000000000000ff\n12", "18446744073709551616", "7 y", "0xg"] {
+        for invalid in ["x", "7 8 9", "00000000000000ff\n12", "18446744073709551616", "7 y", "0xg", "+7", "0x+7"] {
             assert_eq!(read(invalid).unwrap_err().exit_code(), 3, "{invalid}");
         }
+    }
+
+    #[test]
+    fn all_lines_decide_if_fingerprints_are_hexadecimal() {
+        let read = |text: &str| lines("f", text.as_bytes(), 0).map(|rows| rows.into_iter().map(|row| row.0).collect());
+        let values = |text: &str| -> Vec<u64> { read(text).unwrap() };
+        assert_eq!(values("0000000000000010\n00000000000000ff"), [16, 255]);
+        assert_eq!(values("0000000000000010\n0000000000000011"), [16, 17]);
+        assert_eq!(values("0000000000000010\n17"), [10, 17]);
+        assert_eq!(values("0xf\n00000000000000ff"), [15, 255]);
+        assert_eq!(values("00000000000000ff\n0xf"), [255, 15]);
+        let reason = |text: &str| -> String { read(text).map(|_: Vec<u64>| ()).unwrap_err().to_string() };
+        let error = reason("0000000000000010\n00000000000000ff\n12 3");
+        assert!(error.contains("line 3: \"12 3\"") && error.contains("as in line 2"), "{error}");
+        let error = reason("10\n# note\nabd");
+        assert!(error.contains("line 3: \"abd\"") && error.contains("in every line as 16 hexadecimal"), "{error}");
     }
 
     #[test]
