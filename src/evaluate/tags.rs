@@ -50,6 +50,18 @@ pub struct TaggedPair {
 pub fn read_tags(file: &str, text: &str) -> Result<Vec<TaggedPair>> {
     let rows = read_columns(file, text, ["url_a", "url_b", "tag"], &["url_b", "note"], ["note"])?;
     let tagged = |(line, [a, b, tag], [note]): (usize, [&str; 3], [Option<&str>; 1])| {
+        TaggedPair::parse(file, line, [a, b], tag, note.unwrap_or_default())
+    };
+    rows.into_iter().map(tagged).collect()
+}
+
+impl TaggedPair {
+    /// Makes a tagged pair of the fields of a line.
+    ///
+    /// # Errors
+    /// Returns [`Error::Input`] with the line for a tag other than true, false, unknown and keep,
+    /// for a pair without a second page, and for a page to keep with a second page.
+    pub fn parse(file: &str, line: usize, [a, b]: [&str; 2], tag: &str, note: &str) -> Result<TaggedPair> {
         let refuse = |what: String| Err(Error::input(file, format!("line {line}: {what}")));
         let tag = match tag {
             "true" => PairTag::True,
@@ -66,9 +78,8 @@ pub fn read_tags(file: &str, text: &str) -> Result<Vec<TaggedPair>> {
             (_, "") => return refuse(format!("column url_b: empty, but the tag of {a} needs another page")),
             _ => {}
         }
-        Ok(TaggedPair { line, urls: [a.into(), b.into()], tag, note: note.unwrap_or_default().into() })
-    };
-    rows.into_iter().map(tagged).collect()
+        Ok(TaggedPair { line, urls: [a.into(), b.into()], tag, note: note.into() })
+    }
 }
 
 #[cfg(test)]

@@ -53,6 +53,8 @@ pub struct ForeignTableRow<const N: usize> {
     /// Fields of the wanted columns; a field that is absent or empty is `None`. The whole is `None`
     /// if the row cannot be parsed.
     pub fields: Option<[Option<String>; N]>,
+    /// Number of the line in the file, or of the row in the parts of Parquet that are read; from 1.
+    pub number: u64,
     /// Length of the line of the row in bytes; 0 for Parquet.
     pub bytes: u64,
 }
@@ -191,6 +193,8 @@ fn fields(line: &str, separator: u8) -> Option<Vec<String>> {
 
 /// A line that is not empty.
 struct Line {
+    /// Number of the line, from 1.
+    number: u64,
     /// Bytes of the line, up to the limit.
     bytes: Vec<u8>,
     length: u64,
@@ -206,7 +210,7 @@ impl Line {
     }
 
     fn row<const N: usize>(&self, fields: &impl Fn(&str) -> Option<[Option<String>; N]>) -> ForeignTableRow<N> {
-        ForeignTableRow { fields: self.text().and_then(fields), bytes: self.length }
+        ForeignTableRow { fields: self.text().and_then(fields), number: self.number, bytes: self.length }
     }
 }
 
@@ -215,6 +219,8 @@ struct Lines {
     input: BufReader<DecodedFile<'static>>,
     name: String,
     limit: u64,
+    /// Number of lines that have been read.
+    lines_read: u64,
 }
 
 impl Lines {
@@ -226,7 +232,8 @@ impl Lines {
     ) -> Result<Lines> {
         let decoded_file =
             DecodedFile::shared(file, compression, limits).map_err(|error| damage_error(location.name(), error))?;
-        Ok(Lines { input: BufReader::new(decoded_file), name: location.name().into(), limit: limits.record_bytes })
+        let (input, name) = (BufReader::new(decoded_file), location.name().into());
+        Ok(Lines { input, name, limit: limits.record_bytes, lines_read: 0 })
     }
 
     fn line(&mut self) -> io::Result<Line> {
@@ -235,7 +242,8 @@ impl Lines {
         if length == self.limit && bytes.last() != Some(&b'\n') {
             length += self.input.skip_until(b'\n')? as u64;
         }
-        Ok(Line { bytes, length })
+        self.lines_read += 1;
+        Ok(Line { number: self.lines_read, bytes, length })
     }
 }
 
@@ -268,6 +276,8 @@ struct ParquetParts<const N: usize> {
     columns: Vec<GroupColumn>,
     /// Number of unread rows of the current row group.
     left: usize,
+    /// Number of rows that have been returned.
+    returned: u64,
     batch: std::vec::IntoIter<[Option<String>; N]>,
 }
 
@@ -281,7 +291,8 @@ impl<const N: usize> ParquetParts<N> {
                 .map_err(|reason| Error::input(&name, reason))?;
         }
         let groups = groups.into_iter();
-        Ok(ParquetParts { file, name, leaves, groups, columns: Vec::new(), left: 0, batch: Vec::new().into_iter() })
+        let (columns, batch) = (Vec::new(), Vec::new().into_iter());
+        Ok(ParquetParts { file, name, leaves, groups, columns, left: 0, returned: 0, batch })
     }
 
     /// Reads the next batch of rows; returns false if there are none.
@@ -327,7 +338,8 @@ impl<const N: usize> Iterator for ParquetParts<N> {
     fn next(&mut self) -> Option<Result<ForeignTableRow<N>>> {
         loop {
             if let Some(fields) = self.batch.next() {
-                return Some(Ok(ForeignTableRow { fields: Some(fields), bytes: 0 }));
+                self.returned += 1;
+                return Some(Ok(ForeignTableRow { fields: Some(fields), number: self.returned, bytes: 0 }));
             }
             match self.read() {
                 Ok(true) => {}
@@ -389,9 +401,9 @@ mod tests {
     #[test]
     fn a_line_that_cannot_be_understood_is_counted_with_its_bytes() {
         let long = "x".repeat(50);
-        let rows = read(format!("a,b\n1,2\n\"1,2\n{long}\n3\n").as_bytes()).unwrap();
-        let want = [(row(["1", "2", ""]), 4), (None, 5), (None, 51), (row(["3", "", ""]), 2)];
-        assert_eq!(rows, want.map(|(fields, bytes)| ForeignTableRow { fields, bytes }));
+        let rows = read(format!("a,b\n1,2\n\"1,2\n{long}\n\n3\n").as_bytes()).unwrap();
+        let want = [(row(["1", "2", ""]), 2, 4), (None, 3, 5), (None, 4, 51), (row(["3", "", ""]), 6, 2)];
+        assert_eq!(rows, want.map(|(fields, number, bytes)| ForeignTableRow { fields, number, bytes }));
         assert_eq!(fields(b"a\n\xff\n"), [None]);
         assert_eq!(fields(b"{\"a\": 1}\n[1]\n{\"a\n"), [row(["1", "", ""]), None, None]);
     }

@@ -103,7 +103,7 @@ impl<'t> OwnParts<'t> {
         let tables = (0..self.tables.len())
             .map(move |number| self.tables[number].rows(columns, self.limits, |part| self.has(number, part)));
         tables.flatten_ok().map(move |row| {
-            let ForeignTableRow { fields, bytes } = row??;
+            let ForeignTableRow { fields, bytes, .. } = row??;
             Ok(fields.and_then(make).ok_or(Malformed { bytes }))
         })
     }

@@ -216,7 +216,7 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "pairs.apart",
         Answer,
-        "File of pairs of pages that are not copies of each other: two URLs per line, separated by a tab, and after another tab the reason; or a table with the columns `url_a`, `url_b` and `tag`, of which the rows tagged `false` count. The pages of a pair are never in one set of similar pages ([decisions](tables.md#decisions-that-count-in-the-next-run)). Empty: none. Its SHA-256 is `pairs.apart_sha256` in the resolved job and in the digest; if a job file gives that, other content is an error",
+        "File of pairs of pages that are not copies of each other: two URLs per line, separated by a tab, and after another tab the reason; or a table (Parquet, CSV or TSV with a header line, or JSON lines) with the columns `url_a` and `url_b`, and `note` for the reason, of which with a column `tag` the rows tagged `false` count. The pages of a pair are never in one set of similar pages ([decisions](tables.md#decisions-that-count-in-the-next-run)). Empty: none. Its SHA-256 is `pairs.apart_sha256` in the resolved job and in the digest; if a job file gives that, other content is an error",
     ),
     (
         "clusters.merge",
@@ -252,7 +252,7 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "keep.pins",
         Answer,
-        "File of copies that stay before all others: a URL per line, and after a tab the reason; or a table as for `pairs.apart`, of which the rows tagged `keep` count. Of two in one set the first by the usual order stays. Empty: none. `keep.pins_sha256` is as `pairs.apart_sha256`",
+        "File of copies that stay before all others: a URL per line, and after a tab the reason; or a table with a column `url`, and `note` for the reason; or a table as for `pairs.apart`, of which the rows tagged `keep` count. Of two in one set the first by the usual order stays. Empty: none. `keep.pins_sha256` is as `pairs.apart_sha256`",
     ),
     (
         "keep.seeds",
