@@ -573,3 +573,14 @@ fn run_without_its_input_can_be_indexed_without_chunks() {
     assert_eq!(std::fs::read_dir(at("idx")).map_or(0, Iterator::count), 0);
     succeed(&["index", &at("run"), "--output", &at("idx")]);
 }
+
+#[test]
+fn commands_for_results_name_those_for_an_index() {
+    let (run, idx) = (test_data().at("run"), test_data().at("idx"));
+    let table = format!("{idx}/pages");
+    for arguments in [&["report", &idx][..], &["show", &idx], &["show", &idx, "pages"], &["show", &table]] {
+        let message = fail(arguments, 3);
+        assert!(message.contains("this is an index of") && message.contains(&run), "{message}");
+        assert!(message.contains("`webtwin lookup`"), "{message}");
+    }
+}

@@ -60,10 +60,19 @@ impl FinishedRun {
     /// Opens the run in a folder.
     ///
     /// # Errors
-    /// Returns any error of [`Manifest::read`].
+    /// Returns any error of [`Manifest::read`], and [`Error::Input`] for the index of a run, which
+    /// has a manifest, too.
     pub fn open(url: &str) -> Result<FinishedRun> {
         let folder = Location::parse(url)?;
         let manifest = Manifest::read(&folder)?;
+        if manifest.job["kind"] == "index" {
+            let run = manifest.job["run"]["url"].as_str().unwrap_or("a run");
+            let reason = format!(
+                "this is an index of {run}, not a result; read it with `webtwin lookup`, `search` or `serve`, or name \
+                 the folder of that run"
+            );
+            return Err(Error::input(folder.name(), reason));
+        }
         Ok(FinishedRun { folder, manifest })
     }
 
@@ -129,5 +138,25 @@ impl FinishedRun {
             table.append(decode(&file.path, self.manifest.read_file(&self.folder, file)?)?)?;
         }
         Ok(table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use webtwin_storage::manifest::NAME;
+
+    #[test]
+    fn index_is_not_opened_as_a_run_and_its_run_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = folder.path().to_str().unwrap();
+        let open_with = |job: serde_json::Value| {
+            let manifest = serde_json::to_vec(&Manifest::new("a1", job)).unwrap();
+            Location::parse(url).unwrap().join(NAME).unwrap().put(&manifest).unwrap();
+            FinishedRun::open(url).map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(open_with(serde_json::json!({ "kind": "replicas" })), Ok(()));
+        let error = open_with(serde_json::json!({ "kind": "index", "run": { "url": "/runs/may" } })).unwrap_err();
+        assert!(error.contains("an index of /runs/may, not a result") && error.contains("webtwin lookup"), "{error}");
     }
 }
