@@ -1,6 +1,7 @@
 //! Records in request bodies: NDJSON or a WARC file. A body is buffered whole, so that a slow
 //! client does not block other requests.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -99,12 +100,64 @@ pub(super) fn records(
 /// Fields of a response line that JSONL records do not have.
 #[derive(Deserialize)]
 struct Response<'l> {
-    url: Option<String>,
-    status: Option<u16>,
     #[serde(borrow)]
-    body_base64: Option<std::borrow::Cow<'l, str>>,
-    content_type: Option<String>,
+    url: Option<Field<'l>>,
+    #[serde(borrow)]
+    status: Option<Field<'l>>,
+    #[serde(borrow)]
+    body_base64: Option<Field<'l>>,
+    #[serde(borrow)]
+    content_type: Option<Field<'l>>,
     fetch_time: Option<Value>,
+}
+
+/// Value of a field. Bodies are long, so that strings are borrowed.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Field<'l> {
+    Text(#[serde(borrow)] Cow<'l, str>),
+    Other(Value),
+}
+
+impl Field<'_> {
+    /// Returns the type of the value, with an article.
+    fn kind(&self) -> &'static str {
+        match self {
+            Field::Text(_) => "a string",
+            Field::Other(Value::Number(_)) => "a number",
+            Field::Other(Value::Bool(_)) => "a boolean",
+            Field::Other(Value::Array(_)) => "an array",
+            Field::Other(_) => "an object",
+        }
+    }
+}
+
+impl Response<'_> {
+    /// Returns the status: a number, or a string of digits, as the exports of some crawlers have it.
+    /// The default is 200.
+    ///
+    /// # Errors
+    /// Returns a description of any other value.
+    fn status(&self) -> std::result::Result<u16, String> {
+        let (status, shown) = match &self.status {
+            None => return Ok(200),
+            Some(Field::Text(text)) => (text.trim().parse().ok(), format!("{text:?}")),
+            Some(Field::Other(Value::Number(number))) => (number.as_u64(), number.to_string()),
+            Some(other) => (None, other.kind().to_string()),
+        };
+        let status = status.and_then(|status| u16::try_from(status).ok()).filter(|status| *status < 1000);
+        let shown: String = shown.chars().take(80).collect();
+        status.ok_or_else(|| format!("status is {shown}, but must be a number from 100 to 599"))
+    }
+}
+
+/// Returns the string in a field; an absent one is empty.
+fn text<'f>(name: &str, field: &'f Option<Field<'_>>) -> std::result::Result<&'f str, String> {
+    match field {
+        None => Ok(""),
+        Some(Field::Text(text)) => Ok(text),
+        Some(other) => Err(format!("{name} is {}, but must be a string", other.kind())),
+    }
 }
 
 /// Passes the records of NDJSON lines to `sink`. Lines with responses are read here, and all others
@@ -137,8 +190,9 @@ fn response(line: &[u8]) -> Option<Response<'_>> {
     } else {
         return None;
     };
-    let is_response =
-        response.body_base64.is_some() || response.status.is_some_and(|status| !(200..300).contains(&status));
+    // A line without a body may be a page with a field `status` of another meaning.
+    let has_other_status = || response.status().is_ok_and(|status| !(200..300).contains(&status));
+    let is_response = response.body_base64.is_some() || has_other_status();
     is_response.then_some(response)
 }
 
@@ -154,22 +208,34 @@ fn pass_response(
     let mut refuse = |reason, detail: &str| {
         sink(ReadResult::Refused(RefusedRecord { bytes: length, ..RefusedRecord::new(offset, reason, detail) }))
     };
-    let Some(url) = response.url else { return refuse(Reason::BadField, "the field url is missing") };
-    let Ok(body) = BASE64.decode(response.body_base64.unwrap_or_default().as_bytes()) else {
+    let fields = || -> std::result::Result<_, String> {
+        let [url, body, media] = [
+            text("url", &response.url)?,
+            text("body_base64", &response.body_base64)?,
+            text("content_type", &response.content_type)?,
+        ];
+        Ok((url, body, media, response.status()?))
+    };
+    let (url, body, media, status) = match fields() {
+        Ok(fields) => fields,
+        Err(detail) => return refuse(Reason::BadField, &detail),
+    };
+    if url.is_empty() {
+        return refuse(Reason::BadField, "the field url is missing");
+    }
+    let Ok(body) = BASE64.decode(body.as_bytes()) else {
         return refuse(Reason::BadField, "body_base64 is not base64");
     };
-    let media = response.content_type.unwrap_or_default();
     // A line end in a header value would let a client forge further headers of the WARC record.
-    if [&url, &media].iter().any(|text| text.contains(['\r', '\n'])) {
+    if [url, media].iter().any(|text| text.contains(['\r', '\n'])) {
         return refuse(Reason::BadField, "url or content_type contains a line break");
     }
-    let time = match response.fetch_time {
+    let time = match &response.fetch_time {
         None | Some(Value::Null) => Some(0),
         Some(Value::Number(number)) => number.as_f64().map(|number| fetch_time::of_number(number as i64)),
-        Some(Value::String(text)) => fetch_time::parse(&text),
+        Some(Value::String(text)) => fetch_time::parse(text),
         Some(_) => None,
     };
-    let status = response.status.unwrap_or(200);
     let kind = if media.is_empty() { String::new() } else { format!("Content-Type: {media}\r\n") };
     let http = format!("HTTP/1.1 {status} -\r\n{kind}\r\n");
     let head = format!(
@@ -190,4 +256,64 @@ fn pass_response(
         })
     })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the results of NDJSON lines: a URL, or a reason and its detail.
+    fn results(text: &str) -> Vec<std::result::Result<String, (Reason, String)>> {
+        let mut results = Vec::new();
+        lines(text.as_bytes(), &InputSettings::default(), &mut |result| {
+            results.push(match result {
+                ReadResult::Page(page) => Ok(page.url),
+                ReadResult::Refused(refused) => Err((refused.reason, refused.detail)),
+            });
+            Ok(())
+        })
+        .unwrap();
+        results
+    }
+
+    #[test]
+    fn status_is_a_number_or_a_string_of_digits() {
+        let body = BASE64.encode(b"<p>some words");
+        let line = |fields: &str| {
+            format!("{{\"url\":\"http://a/\",\"content_type\":\"text/html\",\"body_base64\":\"{body}\"{fields}}}\n")
+        };
+        for fields in ["", ",\"status\":200", ",\"status\":\"200\"", ",\"status\":null", ",\"status\":\"204\""] {
+            assert_eq!(results(&line(fields)), [Ok("http://a/".into())], "{fields}");
+        }
+        for fields in [",\"status\":404", ",\"status\":\"404\""] {
+            let missing = Err((Reason::StatusNot2xx, "404 http://a/".into()));
+            assert_eq!(results(&line(fields)), [missing.clone()], "{fields}");
+            let without_body = format!("{{\"url\":\"http://a/\",\"html\":\"<p>Not found\"{fields}}}\n");
+            assert_eq!(results(&without_body), [missing], "{fields}");
+        }
+        for (value, shown) in [("\"ok\"", "\"ok\""), ("70000", "70000"), ("2.5", "2.5"), ("[200]", "an array")] {
+            let detail = format!("status is {shown}, but must be a number from 100 to 599");
+            assert_eq!(results(&line(&format!(",\"status\":{value}"))), [Err((Reason::BadField, detail))]);
+        }
+        // The status of a page in a corpus may be anything.
+        assert_eq!(
+            results("{\"url\":\"http://a/\",\"text\":\"words\",\"status\":\"published\"}\n"),
+            [Ok("http://a/".into())]
+        );
+    }
+
+    #[test]
+    fn field_of_a_response_with_another_type_is_named() {
+        for (line, detail) in [
+            ("{\"url\":7,\"body_base64\":\"\"}", "url is a number, but must be a string"),
+            ("{\"url\":\"http://a/\",\"body_base64\":[]}", "body_base64 is an array, but must be a string"),
+            (
+                "{\"body_base64\":\"\",\"url\":\"a\",\"content_type\":{}}",
+                "content_type is an object, but must be a string",
+            ),
+            ("{\"body_base64\":\"\"}", "the field url is missing"),
+        ] {
+            assert_eq!(results(line), [Err((Reason::BadField, detail.into()))], "{line}");
+        }
+    }
 }
