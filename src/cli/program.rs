@@ -88,9 +88,13 @@ pub fn main<P: Program>(commit: &str) -> ExitCode {
         // Help and version, for stdout.
         Err(help) if !help.use_stderr() => ended(help.print()),
         Err(usage_error) => {
+            let text = usage_error.render().to_string();
+            let rewritten_text = in_words_of_users(&text);
             if asks_for_json(std::env::args()) {
                 use_json();
-                report_failure(usage_error.render().to_string().trim_start_matches("error: ").trim(), 2);
+                report_failure(rewritten_text.trim_start_matches("error: ").trim(), 2);
+            } else if rewritten_text != text {
+                notify(format_args!("{}", rewritten_text.trim_end()));
             } else {
                 // If stderr is closed, the exit code remains the same.
                 let _ = usage_error.print();
@@ -105,6 +109,29 @@ pub fn main<P: Program>(commit: &str) -> ExitCode {
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+/// Returns a message about the command line, with words of users for those of the standard library
+/// about numbers.
+fn in_words_of_users(message: &str) -> String {
+    const WORDS: [(&str, &str); 6] = [
+        (": invalid digit found in string\n", ": must be a whole number\n"),
+        (": cannot parse integer from empty string\n", ": must be a whole number\n"),
+        (": number too large to fit in target type\n", ": must be a smaller number\n"),
+        (": number too small to fit in target type\n", ": must be a larger number\n"),
+        (": invalid float literal\n", ": must be a number\n"),
+        (": cannot parse float from empty string\n", ": must be a number\n"),
+    ];
+    let message = WORDS.iter().fold(message.to_string(), |text, (from, to)| text.replacen(from, to, 1));
+    // "'0' for '--workers <N>': 0 is not in 1..=65535"
+    let (line, rest) = message.split_once('\n').unwrap_or((&message, ""));
+    let Some((option, Some((_, range)))) =
+        line.rsplit_once(": ").map(|(option, cause)| (option, cause.split_once(" is not in ")))
+    else {
+        return message;
+    };
+    let Some((first, last)) = range.split_once("..=") else { return message };
+    format!("{option}: must be a whole number from {first} to {last}\n{rest}")
 }
 
 /// Purpose for which a program was started.
@@ -136,4 +163,38 @@ fn report_failure(message: &str, code: u8) {
 fn asks_for_json(arguments: impl Iterator<Item = String>) -> bool {
     let arguments: Vec<String> = arguments.collect();
     arguments.windows(2).any(|pair| pair == ["--log", "json"]) || arguments.iter().any(|one| one == "--log=json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_options_are_in_words_of_users() {
+        #[derive(Debug, clap::Parser)]
+        #[command(no_binary_name = true)]
+        struct Options {
+            #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+            workers: Option<u16>,
+            #[arg(long, value_name = "N")]
+            limit: Option<usize>,
+            #[arg(long, value_name = "SHARE")]
+            max_bad: Option<f64>,
+        }
+        let message = |option: &str| {
+            let text = Options::try_parse_from([option]).unwrap_err().render().to_string();
+            in_words_of_users(&text).lines().next().unwrap().to_string()
+        };
+        for (option, cause) in [
+            ("--workers=0", "'0' for '--workers <N>': must be a whole number from 1 to 4096"),
+            ("--workers=x", "'x' for '--workers <N>': must be a whole number"),
+            ("--limit=99999999999999999999999", "for '--limit <N>': must be a smaller number"),
+            ("--limit=1e9", "'1e9' for '--limit <N>': must be a whole number"),
+            ("--max-bad=x", "'x' for '--max-bad <SHARE>': must be a number"),
+        ] {
+            assert!(message(option).ends_with(cause), "{option}: {}", message(option));
+        }
+        let unknown = Options::try_parse_from(["--other"]).unwrap_err().render().to_string();
+        assert_eq!(in_words_of_users(&unknown), unknown);
+    }
 }

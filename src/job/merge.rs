@@ -173,8 +173,40 @@ fn wrong_value(file: &str, sets: &[Table], tree: &Table, cause: &toml::de::Error
         wrong_setting.unwrap_or_else(|| ("a setting".into(), "invalid".into(), cause.message().into()));
     let typed = sets.iter().any(|set| at(&mut set.clone(), &setting).is_some());
     // The message of serde is "unknown variant `x`, expected one of ..."
-    let must_be = cause.split_once(", expected ").map_or(cause.as_str(), |(_, expected)| expected).to_string();
+    let expected = cause.split_once(", expected ").map_or(cause.as_str(), |(_, expected)| expected);
+    let must_be = range_of(expected).unwrap_or_else(|| expected.into());
     Error::Setting { file: if typed { "--set" } else { file }.into(), setting, got, must_be }
+}
+
+/// Returns the range of an integer type, by the name that serde writes.
+fn range_of(type_name: &str) -> Option<String> {
+    let largest = match type_name {
+        "u8" => u64::from(u8::MAX),
+        "u16" => u64::from(u16::MAX),
+        "u32" => u64::from(u32::MAX),
+        // Integers of TOML are signed.
+        "u64" | "usize" => i64::MAX as u64,
+        _ => return None,
+    };
+    Some(format!("a whole number from 0 to {largest}"))
+}
+
+/// Returns the values that a setting accepts whose default is `default_value`, for a message about
+/// a value of another type.
+fn accepted(default_value: &Value, value: &Value) -> String {
+    let is_whole = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match default_value {
+        // TOML has no larger integers, so that such a value is a string.
+        Value::Integer(_) if value.as_str().is_some_and(|text| is_whole(text) && text.parse::<i64>().is_err()) => {
+            format!("a whole number of at most {}", i64::MAX)
+        }
+        Value::Integer(_) => "a whole number".into(),
+        Value::Float(_) => "a number".into(),
+        Value::Boolean(_) => "true or false".into(),
+        Value::String(_) | Value::Datetime(_) => "a string".into(),
+        Value::Array(_) => "a list of strings, in brackets".into(),
+        Value::Table(_) => "a section with settings of its own".into(),
+    }
 }
 
 /// Returns the values in a tree with their dotted names.
@@ -228,7 +260,7 @@ fn overlay(tree: &mut Table, settings: Table, prefix: &str, file: &str) -> Resul
                     file: file.into(),
                     setting: name,
                     got: format!("{value} ({})", value.type_str()),
-                    must_be: format!("of type {}", default_value.type_str()),
+                    must_be: accepted(default_value, &value),
                 });
             }
         };
@@ -449,7 +481,16 @@ mod tests {
     #[test]
     fn wrong_types_and_ranges_are_refused() {
         for (text, word) in [
-            ("[overlap]\nmin_shared = \"x\"", "integer"),
+            ("[overlap]\nmin_shared = \"x\"", "is \"x\" (string), but must be a whole number"),
+            ("[overlap]\nmin_shared = 5_000_000_000", "must be a whole number from 0 to 4294967295"),
+            ("[overlap]\nmin_shared = -1", "is -1, but must be a whole number from 0 to 4294967295"),
+            ("[input.limits]\nrecord_bytes = -1", "must be a whole number from 0 to 9223372036854775807"),
+            ("[overlap]\nmin_shared = \"99999999999999999999\"", "of at most 9223372036854775807"),
+            ("[overlap]\nviews = \"x\"", "but must be a number"),
+            ("[chunks]\nsliding = 3", "is 3 (integer), but must be true or false"),
+            ("[keep]\nprefer = 3", "a list of strings"),
+            ("[keep]\npins = 3", "but must be a string"),
+            ("keep = 3", "a section"),
             ("[overlap]\nmin_resemblance = 1.5", "between 0 and 1"),
             ("[overlap]\nmin_resemblance_alone = -0.1", "between 0 and 1"),
             ("[overlap]\nviews = 80", "0, or between 0.01 and 1"),
@@ -476,7 +517,6 @@ mod tests {
                 "effort.memory_bytes is \"1 gigabyte\", but must be bytes, such as",
             ),
             ("[effort]\nmemory_bytes = \"9EB\"", "bytes, such as"),
-            ("[overlap]\nmin_shared = \"1k\"", "of type integer"),
         ] {
             let error = resolve("j.toml", text, &[]).unwrap_err();
             assert!(error.to_string().contains(word), "{text}: {error}");
