@@ -4,7 +4,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use crate::bad_warc::build::{Record, gzip, html, http_with};
-use crate::support::program::{assert_same_on_any_workers, files, rows, stderr_text, succeed, webtwin};
+use crate::support::program::{assert_same_on_any_workers, fail, files, rows, stderr_text, succeed, webtwin};
 
 /// The id that some programs write into every record.
 const NULL: &str = "<urn:uuid:null>";
@@ -319,4 +319,23 @@ fn revisits_without_a_valid_target_are_damage() {
     assert_eq!(rejected.len(), 2, "{rejected:?}");
     assert!(rejected[0].starts_with("\"no_target_uri\"") && rejected[1].starts_with("\"bad_url\""), "{rejected:?}");
     assert!(rejected[1].contains("http://:80/"), "{rejected:?}");
+}
+
+#[test]
+fn records_with_a_long_url_count_toward_max_bad_by_number_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let line = |url: String, words: usize| {
+        serde_json::json!({ "url": url, "text": format!("words of {url} ").repeat(words) }).to_string() + "\n"
+    };
+    let long_url = |n: usize| format!("http://a.example/{n}/{}", "x".repeat(9000));
+    let lines: String = (0..400).map(|n| line(format!("http://a.example/{n}"), 20)).collect();
+    let long: String = (0..6).map(|n| line(long_url(n), 5)).collect();
+    std::fs::write(at("in.jsonl"), lines + &long).unwrap();
+    // 6 of 406 records are more than 1 %, and have half of the bytes.
+    let (input, output) = (at("in.jsonl"), at("out"));
+    let arguments = ["run", "--input", &input, "--output", &output];
+    let message = fail(&arguments, 5);
+    assert!(message.contains("url_too_long 6") && !message.contains(" lost"), "{message}");
+    succeed(&[&arguments[..], &["--max-bad", "0.02"]].concat());
 }

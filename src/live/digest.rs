@@ -8,8 +8,8 @@ use webtwin_core::chunks::{ChunkRecipe, bytes, instead_of_text};
 use webtwin_core::text::notices::Notices;
 use webtwin_job::Job;
 use webtwin_pages::html::Extractor;
-use webtwin_pages::record::{RawPage, Reason, RefusedRecord};
-use webtwin_pages::url::CanonicalUrl;
+use webtwin_pages::record::{RawPage, RefusedRecord};
+use webtwin_pages::url::{CanonicalUrl, refusal_reason};
 
 /// Minimum size of a sample, in chunks. A page with fewer chunks is compared by all of them.
 pub(crate) const MIN_SAMPLE: usize = 32;
@@ -99,7 +99,7 @@ impl Digester {
             Ok(url) => url,
             Err(why) => {
                 let url: String = page.url.chars().take(200).collect();
-                return refused(Reason::BadUrl, format!("{why}: {url}"));
+                return refused(refusal_reason(why), format!("{why}: {url}"));
             }
         };
         let extracted = match self.extractor.page(page, &url)? {

@@ -239,6 +239,12 @@ macro_rules! reasons {
                 match self { $(Reason::$name => $text),* }
             }
 
+            /// True if the record is whole, but it or its URL is over a limit, as with a film. The bytes of
+            /// such a record are no measure of the damage of its input.
+            pub fn is_over_a_limit(self) -> bool {
+                matches!(self, Reason::RecordTooLarge | Reason::DecodedTooLarge | Reason::UrlTooLong)
+            }
+
             /// True if the record is damaged; false if it is well formed but not a wanted page.
             pub fn is_bad(self) -> bool {
                 match self { $(Reason::$name => matches!(Class::$class, Class::Bad)),* }
@@ -290,6 +296,8 @@ reasons! {
     NoTargetUri = "no_target_uri", Bad;
     /// The target is not an http(s) URL with a host, and [`Reason::NotAPageRecord`] does not apply.
     BadUrl = "bad_url", Bad;
+    /// The target is a URL longer than 8 KiB.
+    UrlTooLong = "url_too_long", Bad;
     /// The WARC version line is not 0.18, 1.0 or 1.1.
     BadVersion = "bad_version", Bad;
     /// A WARC header line has no colon, or the head does not end.

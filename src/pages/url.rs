@@ -12,8 +12,18 @@
 
 use url::Url;
 
+use super::record::Reason;
+
 /// Maximum length of a URL or reference, in bytes as written.
 pub(super) const MAX_URL_BYTES: usize = 8 << 10;
+
+/// Reason why a URL of more than [`MAX_URL_BYTES`] is refused.
+const TOO_LONG: &str = "longer than 8 KiB";
+
+/// Returns the reason to refuse a record for whose URL [`CanonicalUrl::parse`] returned `cause`.
+pub fn refusal_reason(cause: &str) -> Reason {
+    if cause == TOO_LONG { Reason::UrlTooLong } else { Reason::BadUrl }
+}
 
 /// An http(s) URL in canonical form.
 ///
@@ -41,7 +51,7 @@ impl CanonicalUrl {
     pub fn parse(text: &str) -> Result<CanonicalUrl, &'static str> {
         let text = strip_brackets(text);
         if text.len() > MAX_URL_BYTES {
-            return Err("longer than 8 KiB");
+            return Err(TOO_LONG);
         }
         CanonicalUrl::of(Url::parse(text).map_err(why)?)
     }
@@ -52,7 +62,7 @@ impl CanonicalUrl {
     /// Returns the errors of [`CanonicalUrl::parse`].
     pub fn join(&self, reference: &str) -> Result<CanonicalUrl, &'static str> {
         if reference.len() > MAX_URL_BYTES {
-            return Err("longer than 8 KiB");
+            return Err(TOO_LONG);
         }
         CanonicalUrl::of(self.url.join(reference).map_err(why)?)
     }
@@ -220,6 +230,9 @@ mod tests {
             assert_eq!(canonical(text), expected, "{text:?}");
         }
         assert_eq!(canonical(&format!("http://example.com/{}", "a".repeat(8 << 10))), "(longer than 8 KiB)");
+        let reason = |text: &str| refusal_reason(CanonicalUrl::parse(text).unwrap_err());
+        assert_eq!((reason(&"a".repeat(9 << 10)), reason("a")), (Reason::UrlTooLong, Reason::BadUrl));
+        assert!(Reason::UrlTooLong.is_over_a_limit() && !Reason::BadUrl.is_over_a_limit());
     }
 
     proptest! {

@@ -9,7 +9,7 @@ use webtwin_base::error::{Error, Result};
 use webtwin_job::InputSettings;
 use webtwin_pages::damage::Damage;
 use webtwin_pages::record::{ReadResult, Reason};
-use webtwin_pages::url::CanonicalUrl;
+use webtwin_pages::url::{CanonicalUrl, refusal_reason};
 use webtwin_pages::work_items::WorkList;
 
 /// Maximum number of inputs that are checked, evenly spread.
@@ -73,7 +73,7 @@ fn note(damage: &mut Damage, bytes: &mut usize, record: ReadResult) {
             *bytes += page.body.len();
             match CanonicalUrl::parse(&page.url) {
                 Ok(_) => return damage.add_page(),
-                Err(why) => (page.offset, Reason::BadUrl, format!("{why}: {}", page.url)),
+                Err(why) => (page.offset, refusal_reason(why), format!("{why}: {}", page.url)),
             }
         }
     };

@@ -37,7 +37,7 @@ use webtwin_pages::damage::Damage;
 use webtwin_pages::html::ExtractedPage;
 use webtwin_pages::public_suffix::domain_of;
 use webtwin_pages::record::{self, NonPage, RawPage, ReadResult, Reason, RefusedRecord};
-use webtwin_pages::url::CanonicalUrl;
+use webtwin_pages::url::{CanonicalUrl, refusal_reason};
 use webtwin_pages::work_items::WorkList;
 
 /// Work of a run, shared by the workers of a process.
@@ -260,7 +260,7 @@ impl PageIngest {
             ReadResult::Page(page) => match CanonicalUrl::parse(&page.url) {
                 Err(cause) => {
                     let url: String = page.url.chars().take(200).collect();
-                    let rejected = RefusedRecord::new(page.offset, Reason::BadUrl, format!("{cause}: {url}"));
+                    let rejected = RefusedRecord::new(page.offset, refusal_reason(cause), format!("{cause}: {url}"));
                     self.refuse(RefusedRecord { bytes: page.length, ..rejected })?;
                 }
                 Ok(url) => {
@@ -482,14 +482,9 @@ pub fn damage(local_pages: &WorkerPages, floors: &[u64]) -> Result<BTreeMap<u32,
         }
         let input_damage = damage_by_input.entry(source).or_default();
         match reason.is_bad() {
-            true => input_damage.add_bad((offset, reason, detail), if is_over_a_limit(reason) { 0 } else { bytes }),
+            true => input_damage.add_bad((offset, reason, detail), if reason.is_over_a_limit() { 0 } else { bytes }),
             false => input_damage.records += 1,
         }
     }
     Ok(damage_by_input)
-}
-
-/// True if the record is complete, but larger than the job allows, such as a film.
-fn is_over_a_limit(reason: Reason) -> bool {
-    matches!(reason, Reason::RecordTooLarge | Reason::DecodedTooLarge)
 }

@@ -6,7 +6,7 @@ use super::form::{form, form_of_media, is_gzip, leaves_it_to_the_bytes, no_text,
 use super::{digests, encodings, http, record_head::RecordHead, revisits};
 use crate::fetch_time;
 use crate::record::{PageForm, RawPage, Reason, RecordIds, Refusal};
-use crate::url::{CanonicalUrl, scheme_beyond_web};
+use crate::url::{CanonicalUrl, refusal_reason, scheme_beyond_web};
 use webtwin_job::{InputSettings, RecordLimits};
 
 /// Makes a page of a record. The caller sets its place in the file. `repair_reason` is the damage
@@ -108,7 +108,9 @@ pub(super) fn no_page(head: &RecordHead) -> Option<Refusal> {
         "revisit" if head.uri.is_empty() => Some(no_target(head)),
         "revisit" => Some(match CanonicalUrl::parse(&head.uri) {
             Ok(_) => (Reason::Revisit, head.refers_to_uri.chars().take(200).collect()),
-            Err(cause) => (Reason::BadUrl, format!("{cause}: {}", head.uri.chars().take(200).collect::<String>())),
+            Err(cause) => {
+                (refusal_reason(cause), format!("{cause}: {}", head.uri.chars().take(200).collect::<String>()))
+            }
         }),
         "" => Some((Reason::BadHeader, "no WARC-Type".to_owned())),
         kind => Some(not_a_page(kind)),
