@@ -8,7 +8,7 @@
 use webtwin_base::error::{Error, Result};
 use webtwin_job::InputSettings;
 use webtwin_pages::damage::Damage;
-use webtwin_pages::record::{ReadResult, Reason};
+use webtwin_pages::record::ReadResult;
 use webtwin_pages::url::{CanonicalUrl, refusal_reason};
 use webtwin_pages::work_items::WorkList;
 
