@@ -239,8 +239,8 @@ macro_rules! reasons {
                 match self { $(Reason::$name => $text),* }
             }
 
-            /// True if the record is whole, but it or its URL is over a limit, as with a film. The bytes of
-            /// such a record are no measure of the damage of its input.
+            /// True if the record is whole, but it or its URL is over a limit, as with a film. The
+            /// bytes of such a record are no measure of the damage of its input.
             pub fn is_over_a_limit(self) -> bool {
                 matches!(self, Reason::RecordTooLarge | Reason::DecodedTooLarge | Reason::UrlTooLong)
             }

@@ -133,8 +133,8 @@ impl Field<'_> {
 }
 
 impl Response<'_> {
-    /// Returns the status: a number, or a string of digits, as the exports of some crawlers have it.
-    /// The default is 200.
+    /// Returns the status: a number, or a string of digits, as the exports of some crawlers have
+    /// it. The default is 200.
     ///
     /// # Errors
     /// Returns a description of any other value.
