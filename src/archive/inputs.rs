@@ -1,6 +1,6 @@
 //! Files of an archive: WARC files, each with the path that it keeps.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::cdxj::INDEX;
 use super::report::{ArchiveSummary, SUMMARY};
@@ -85,23 +85,6 @@ pub(super) fn older_files(archives: &[String], notify: &dyn Fn(String)) -> Resul
             .extend(inputs_found.into_iter().map(|file| (file.location.clone(), WarcInput { is_older: true, ..file })));
     }
     Ok(files.into_values().collect())
-}
-
-/// Verifies that no file is both an input and a file of an older archive. Its payloads would become
-/// references to themselves.
-///
-/// # Errors
-/// Returns [`Error::Usage`] if there is such a file.
-pub(super) fn verify_distinct(files: &[WarcInput]) -> Result<()> {
-    let (older_files, new_files): (Vec<&WarcInput>, Vec<&WarcInput>) = files.iter().partition(|file| file.is_older);
-    let older_names: BTreeSet<Vec<String>> = older_files.iter().map(|file| segments(&file.location)).collect();
-    match new_files.iter().find(|file| older_names.contains(&segments(&file.location))) {
-        None => Ok(()),
-        Some(file) => Err(Error::Usage(format!(
-            "{} is both in the input and in --against; remove it from one of them",
-            file.location
-        ))),
-    }
 }
 
 /// True if this is the manifest of an archive in the form that this build writes.

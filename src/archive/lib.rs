@@ -70,6 +70,7 @@ use webtwin_results::FinishedRun;
 use webtwin_spill::MemoryPool;
 use webtwin_storage::location::Location;
 use webtwin_storage::output;
+use webtwin_storage::relative::verify_distinct;
 
 use sorted_lines::SortedLines;
 
@@ -140,9 +141,11 @@ pub fn archive(settings: &ArchiveSettings, notify: &(dyn Fn(String) + Sync)) -> 
     output::prepare(&folder)?;
     let mut stage_times = StageTimes::start();
     let mut files = inputs::find(&settings.inputs, notify)?;
+    let older_files = inputs::older_files(&settings.against, notify)?;
+    // Payloads of a file that is both new and older would become references to themselves.
+    verify_distinct(files.iter().map(|file| &file.location), older_files.iter().map(|file| &file.location))?;
     let new_files = files.len();
-    files.extend(inputs::older_files(&settings.against, notify)?);
-    inputs::verify_distinct(&files)?;
+    files.extend(older_files);
     let survey = survey::survey(&files, survey::SurveyPurpose::Archive, &settings.effort)?;
     stage_times.end_stage("survey");
     let mut near_copies = match &settings.near {

@@ -9,7 +9,7 @@ use webtwin_storage::expand::expand;
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::{self, CORPUS_SIDE_FOLDER, Manifest};
 use webtwin_storage::open::{FileStamp, open};
-use webtwin_storage::relative::{below_common_folder, segments};
+use webtwin_storage::relative::{below_common_folder, segments, verify_distinct};
 
 use super::settings::DedupSettings;
 
@@ -78,23 +78,16 @@ pub(crate) fn find(settings: &DedupSettings, notify: &dyn Fn(String)) -> Result<
     let n_against = files.len();
     let mut new = self::files(&settings.inputs, notify)?;
     let names: Vec<Vec<String>> = new.iter().map(|file| segments(&file.location)).collect();
-    let old_names: BTreeMap<Vec<String>, usize> =
-        (0..n_against).map(|at| (segments(&files[at].location), at)).collect();
-    for ((file, name), path) in new.iter_mut().zip(&names).zip(below_common_folder(&names)) {
+    for (file, path) in new.iter_mut().zip(below_common_folder(&names)) {
         if path.starts_with('_') || path == manifest::NAME {
             return Err(Error::Usage(format!(
                 "input {}: the name {path} is reserved for other files of the result; rename the input",
                 file.name()
             )));
         }
-        if let Some(&old) = old_names.get(name) {
-            return Err(Error::Usage(format!(
-                "{} is both in the input and in --against; remove it from one of them",
-                files[old].name()
-            )));
-        }
         file.path = Some(path);
     }
+    verify_distinct(files.iter().map(|file| &file.location), new.iter().map(|file| &file.location))?;
     files.extend(new);
     Ok(Inputs { files, n_against })
 }
