@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use webtwin::clusters::labels::{SetLabels, SetSizes};
+use webtwin::clusters::labels::SetLabels;
 use webtwin::clusters::link_summary::{LinkSummary, cluster_links, link_summary};
 use webtwin::clusters::merge::may_merge;
 use webtwin::clusters::union_find::sizes;
@@ -66,7 +66,7 @@ proptest! {
         let mut job = Job::default();
         job.clusters.single_site = single_site;
         let want = reference(&labels[1], &hosts, &links, &job);
-        let labels = labels.each_ref().map(|labels| SetLabels::from_list(labels));
+        let labels = labels.each_ref().map(|labels| Arc::new(SetLabels::from_list(labels)));
 
         let inputs = (links, hosts, labels, job);
         let parts = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
@@ -78,9 +78,9 @@ proptest! {
             let mut before = None;
             let mut rows_found = (Vec::new(), Vec::new());
             for (labels, now) in [(&labels[0], &labels[1]), (&labels[1], &labels[1])] {
-                let clusters = TrivialClusters { labels, sizes: &SetSizes::count(labels) };
+                let clusters = TrivialClusters::new(net, Arc::clone(labels))?;
                 let (rows, merging) =
-                    of_clusters(net, &links, hosts, clusters, before.take(), &job.clusters)?;
+                    of_clusters(net, &links, hosts, &clusters, before.take(), &job.clusters)?;
                 rows_found = (rows.all_rows()?.into_owned(), merging.blocks().flat_map(Result::unwrap).map(<(Page, Page)>::from).collect::<Vec<_>>());
                 before = Some(PriorLinks::new(net, rows, merging, labels, now)?);
             }

@@ -4,7 +4,6 @@
 //! with the workers that own them, in an order that does not depend on the number of workers.
 
 use std::mem::{replace, take};
-use std::sync::Arc;
 
 use itertools::Itertools;
 
@@ -25,8 +24,6 @@ use super::sinks::skip_lists::SkipListRows;
 use super::steps::RunStep;
 use super::web::{WorkerWeb, settle};
 use webtwin_base::error::Result;
-use webtwin_base::ids::ClusterId;
-use webtwin_core::clusters::labels::SetLabels;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_results::decisions::Decisions;
 use webtwin_spill::SpillColumn;
@@ -67,31 +64,31 @@ pub fn find(run: &mut WorkerRun<'_, '_>, floors: &[u64], floor: Option<&LeastPag
         separation.and_then(apart::part(run.net, &web.crawl, &decisions.apart, &mut similar.pairs)?);
         editions.and_then(editions::part(run, &web, &mut similar.pairs)?);
         let previous = replace(&mut trivial, trivial_clusters(run, &web, &similar.pairs.all())?);
-        let unchanged = collections.left(run.net, previous, &trivial)?;
+        let unchanged = collections.left(run.net, previous, &trivial.labels)?;
         collections = GrowthResult::grow(run, &web, SECOND_GROWTH, &trivial, unchanged)?;
     }
 
     // Overlap of servers [SGM98 3], the copy to keep, and the pages that a crawler may skip [CSG00
     // 5.1].
-    let clusters = TrivialClusters { labels: &trivial, sizes: &collections.sizes };
-    let servers = ServerOverlap::find(run, &web, clusters)?;
-    let giants = giants(run.net, &web.crawl, clusters, &similar.pairs)?;
+    let servers = ServerOverlap::find(run, &web, &trivial)?;
+    let giants = giants(run.net, &web.crawl, &trivial, &similar.pairs)?;
     let similar_clusters = take(&mut collections.similar_clusters);
     let input =
-        KeepInput { labels: &trivial, similar: &similar, decisions: &decisions, previous_run: previous_run.as_ref() };
+        KeepInput { trivial: &trivial, similar: &similar, decisions: &decisions, previous_run: previous_run.as_ref() };
     let decided = KeepResult::decide(run, &mut web, similar_clusters, &input)?;
-    let skip = SkipListRows::build(run, &web, &trivial, &decided)?;
-    let clustered = ClusterResults { collections, context, separation, editions, servers, giants };
+    let skip = SkipListRows::build(run, &web, &trivial.labels, &decided)?;
+    let clustered = ClusterResults { trivial, collections, context, separation, editions, servers, giants };
     ReplicaTables::build(run, web, similar, clustered, decided, skip, attempt)
 }
 
-/// Returns the trivial cluster of every page: the connected components of the given pairs of this
-/// worker and of all other workers.
+/// Returns the trivial clusters: the connected components of the given pairs of this worker and of
+/// all other workers.
 fn trivial_clusters(
     run: &mut WorkerRun<'_, '_>,
     web: &WorkerWeb,
     pairs: &[&SpillColumn<SimilarPair>],
-) -> Result<Arc<SetLabels<ClusterId>>> {
+) -> Result<TrivialClusters> {
     let edges = || pairs.iter().flat_map(|pairs| pairs.rows()).map_ok(|pair| (pair.a, pair.b));
-    components(run.net, "trivial clusters", web.crawl.directory.len(), edges)
+    let labels = components(run.net, "trivial clusters", web.crawl.directory.len(), edges)?;
+    TrivialClusters::new(run.net, labels)
 }

@@ -26,6 +26,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::host_links::{PagePlaces, by_source, links_of};
 use super::places::{PagePositions, for_each_place};
+use super::trivial::TrivialClusters;
 use crate::pairs::guards::{self, Context};
 use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::gather::by_number;
@@ -35,7 +36,7 @@ use webtwin_base::ids::{ClusterId, FPrint, Page};
 use webtwin_core::clusters::context_pass::{
     CandidatePair, ContextPage, MILLION, best_by_far, candidates, name, one_to_one, share,
 };
-use webtwin_core::clusters::labels::{SetLabels, SetSizes};
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_core::clusters::places::{TEXT, equal_pages};
 use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::prune::{PageSet, Ranks};
@@ -108,8 +109,8 @@ impl Chunk {
 /// Finds the pairs that only their collections support, ascending, at the workers where the guard
 /// leaves them. The value of a pair is the mean agreement of links and texts, in millionths.
 ///
-/// `labels` are the trivial clusters into which `context.joined_pairs` joins pages, and `places`
-/// are the places of pages in the collections that these grew to.
+/// `trivial` are the clusters into which `context.joined_pairs` joins pages, and `places` are the
+/// places of pages in the collections that these grew to.
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] if
@@ -117,14 +118,14 @@ impl Chunk {
 pub(crate) fn look(
     net: &mut Net<'_>,
     local_pages: &WorkerPages,
-    labels: &SetLabels<ClusterId>,
+    trivial: &TrivialClusters,
     places: &PagePositions,
     context: &Context<'_>,
 ) -> Result<(Vec<SimilarPair>, ContextPassCounts)> {
-    let by_links = proposed_by_links(net, labels, places, context)?;
-    let by_place = proposed_by_place(net, labels, places, context)?;
+    let by_links = proposed_by_links(net, &trivial.labels, places, context)?;
+    let by_place = proposed_by_place(net, trivial, places, context)?;
     let proposed = net.once_per_process(|| [&by_links[..], &by_place].concat())?;
-    let all_texts = compared(net, local_pages, &proposed, labels.members())?;
+    let all_texts = compared(net, local_pages, &proposed, trivial.labels.members())?;
     drop(proposed);
     let (texts, place_texts) = all_texts.split_at(by_links.len());
     let best = best_by_far(&by_links, texts, (net.index(), net.peers()));
@@ -167,11 +168,10 @@ fn similar(&CandidatePair { a, b, .. }: &CandidatePair, value: u32) -> SimilarPa
 /// Returns the candidates by place of all workers, ascending.
 fn proposed_by_place(
     net: &mut Net<'_>,
-    labels: &SetLabels<ClusterId>,
+    TrivialClusters { labels, sizes }: &TrivialClusters,
     places: &PagePositions,
     &Context { crawl, links, .. }: &Context<'_>,
 ) -> Result<Arc<Vec<CandidatePair>>> {
-    let sizes = net.once_per_process(|| SetSizes::count(labels))?;
     let mut proposed_pairs = Vec::new();
     for_each_place(net, crawl, links, labels, places, |group| {
         proposed_pairs.extend(equal_pages(group, |page| labels.label(page), |cluster| sizes.size(cluster)));

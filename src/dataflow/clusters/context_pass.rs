@@ -4,6 +4,7 @@
 use super::context_pairs::{ContextPassCounts, is_asked_for, look};
 use super::grown::GrowthResult;
 use super::places::PagePositions;
+use super::trivial::TrivialClusters;
 use super::unsupported;
 use crate::pairs::guards::Context;
 use crate::pairs::kinds::PairKind;
@@ -12,8 +13,6 @@ use crate::run::WorkerRun;
 use crate::steps::RunStep;
 use crate::web::WorkerWeb;
 use webtwin_base::error::Result;
-use webtwin_base::ids::ClusterId;
-use webtwin_core::clusters::labels::SetLabels;
 
 /// Bytes for each page that the pass takes in each process, even if everything else is on disk
 /// ([`super::context_pairs`]).
@@ -23,14 +22,14 @@ const PAGE_BYTES: u64 = 17;
 pub const CONTEXT: RunStep = RunStep { name: "second-look", bytes_a_page: PAGE_BYTES, bytes_an_own_page: 0 };
 
 /// Changes the similar pairs according to the collections that they grew to, if the job requests
-/// it. `labels` are the trivial clusters of all pages.
+/// it.
 ///
 /// # Errors
 /// Returns any error of the disk, and an error if the run has ended.
 pub fn context_pass(
     run: &mut WorkerRun<'_, '_>,
     web: &WorkerWeb,
-    labels: &SetLabels<ClusterId>,
+    trivial: &TrivialClusters,
     collections: &GrowthResult,
     similar: &mut SimilarPages,
 ) -> Result<ContextPassCounts> {
@@ -41,7 +40,7 @@ pub fn context_pass(
     let places = PagePositions::new(run.net, &collections.similar_clusters, crawl.directory.len())?;
     let context = Context { crawl, joined_pairs: &pairs.between_sites(), links };
     let (context_pairs, mut counts) =
-        run.recorded(web, CONTEXT, |run| look(run.net, run.local_pages, labels, &places, &context))?;
+        run.recorded(web, CONTEXT, |run| look(run.net, run.local_pages, trivial, &places, &context))?;
     pairs.put(PairKind::Context, run.spill_column(context_pairs)?);
     let mut overlap = pairs.take(PairKind::Overlap);
     let context = Context { crawl, joined_pairs: &[pairs.column(PairKind::Exact)], links };

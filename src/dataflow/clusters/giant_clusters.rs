@@ -66,7 +66,7 @@ pub struct WeakLink {
 pub fn giants(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    TrivialClusters { labels, sizes }: TrivialClusters<'_>,
+    TrivialClusters { labels, sizes }: &TrivialClusters,
     pairs: &PairsByKind,
 ) -> Result<Vec<GiantCluster>> {
     let mut clusters: Vec<ClusterId> = sizes.with_at_least(GIANT).collect();

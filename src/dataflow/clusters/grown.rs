@@ -12,7 +12,7 @@ use crate::web::WorkerWeb;
 use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
 use webtwin_core::clusters::collection::SimilarCluster;
-use webtwin_core::clusters::labels::{SetLabels, SetSizes};
+use webtwin_core::clusters::labels::SetLabels;
 use webtwin_core::clusters::link_summary::LinkSummary;
 use webtwin_core::clusters::merge::may_merge;
 use webtwin_engine::Net;
@@ -36,8 +36,6 @@ pub const SECOND_GROWTH: RunStep =
 
 /// Result of the growth of trivial clusters.
 pub struct GrowthResult {
-    /// Number of pages of every trivial cluster.
-    pub sizes: Arc<SetSizes>,
     /// Rows of `LinkSummary` of this worker.
     pub link_summary: SpillColumn<LinkSummary>,
     /// Similar clusters, each at the owner of its name by key.
@@ -48,8 +46,8 @@ pub struct GrowthResult {
 }
 
 impl GrowthResult {
-    /// Grows the trivial clusters of `labels`. `prior_links` contains earlier results for clusters
-    /// that have not changed.
+    /// Grows trivial clusters. `prior_links` contains earlier results for clusters that have not
+    /// changed.
     ///
     /// # Errors
     /// Returns any error of [`link_summary::of_clusters`], [`tolerant::similar_clusters`] and
@@ -58,14 +56,13 @@ impl GrowthResult {
         run: &mut WorkerRun<'_, '_>,
         web: &WorkerWeb,
         step: RunStep,
-        labels: &SetLabels<ClusterId>,
+        trivial: &TrivialClusters,
         prior_links: Option<PriorLinks>,
     ) -> Result<GrowthResult> {
-        let sizes = run.net.once_per_process(|| SetSizes::count(labels))?;
         let keeps = context_pairs::is_asked_for(run.job) && step == GROWTH;
         let mut kept_merging = None;
         let (link_summary, similar_clusters) = run.recorded(web, step, |run| {
-            let (trivial, hosts) = (TrivialClusters { labels, sizes: &sizes }, &web.crawl.directory.hosts);
+            let hosts = &web.crawl.directory.hosts;
             let (link_summary, merging) =
                 link_summary::of_clusters(run.net, &web.links, hosts, trivial, prior_links, &run.job.clusters)?;
             kept_merging = keeps.then(|| Arc::clone(&merging));
@@ -75,7 +72,7 @@ impl GrowthResult {
         })?;
         // A restored column is in memory and may have to be spilled.
         let link_summary = link_summary.onto(&run.net.memory)?;
-        Ok(GrowthResult { sizes, link_summary, similar_clusters, merging: kept_merging })
+        Ok(GrowthResult { link_summary, similar_clusters, merging: kept_merging })
     }
 
     /// Returns the results that remain valid when the trivial clusters change from `previous` to
@@ -86,11 +83,11 @@ impl GrowthResult {
     pub fn left(
         self,
         net: &mut Net<'_>,
-        previous: Arc<SetLabels<ClusterId>>,
+        previous: TrivialClusters,
         labels: &SetLabels<ClusterId>,
     ) -> Result<Option<PriorLinks>> {
         let GrowthResult { link_summary, merging, .. } = self;
-        merging.map(|merging| PriorLinks::new(net, link_summary, merging, &previous, labels)).transpose()
+        merging.map(|merging| PriorLinks::new(net, link_summary, merging, &previous.labels, labels)).transpose()
     }
 }
 
@@ -98,7 +95,7 @@ impl GrowthResult {
 fn collections(
     run: &mut WorkerRun<'_, '_>,
     web: &WorkerWeb,
-    trivial: TrivialClusters<'_>,
+    trivial: &TrivialClusters,
     edges: Vec<(ClusterId, ClusterId)>,
     merging: Arc<MergingLinks>,
 ) -> Result<Vec<SimilarCluster>> {
@@ -106,10 +103,10 @@ fn collections(
     let (net, directory, settings) = (&mut *run.net, &crawl.directory, &run.job.clusters);
     match settings.merge {
         MergeCondition::Tolerant => {
-            tolerant::similar_clusters(net, directory, trivial.labels, merging, links, incoming_links, settings)
+            tolerant::similar_clusters(net, directory, &trivial.labels, merging, links, incoming_links, settings)
         }
         MergeCondition::Exact | MergeCondition::Extended => {
-            growth::similar_clusters(net, directory, trivial.labels, links, incoming_links, edges, settings)
+            growth::similar_clusters(net, directory, &trivial.labels, links, incoming_links, edges, settings)
         }
     }
 }

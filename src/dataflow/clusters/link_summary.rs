@@ -118,11 +118,11 @@ pub fn of_clusters(
     net: &mut Net<'_>,
     links: &WorkerLinks,
     hosts: &[HostId],
-    trivial: TrivialClusters<'_>,
+    trivial: &TrivialClusters,
     prior_links: Option<PriorLinks>,
     settings: &ClusterSettings,
 ) -> Result<(SpillColumn<LinkSummary>, Arc<MergingLinks>)> {
-    let labels = trivial.labels;
+    let labels = &*trivial.labels;
     let is_recounted = |&(src, dst): &(Page, Page)| {
         prior_links.as_ref().is_none_or(|before| !before.stays(labels.label(src)) || !before.stays(labels.label(dst)))
     };
@@ -171,7 +171,7 @@ pub fn summary(
     count: usize,
     links: impl Iterator<Item = Result<(Page, Page)>>,
     hosts: &[HostId],
-    TrivialClusters { labels, sizes }: TrivialClusters<'_>,
+    TrivialClusters { labels, sizes }: &TrivialClusters,
     single_site: bool,
     mut visit: impl FnMut(LinkSummary, &[ClusterLink]) -> Result<()>,
 ) -> Result<()> {

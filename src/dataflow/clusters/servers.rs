@@ -89,7 +89,7 @@ impl ServerOverlap {
     ///
     /// # Errors
     /// Returns any error of [`overlap`].
-    pub fn find(run: &mut WorkerRun<'_, '_>, web: &WorkerWeb, trivial: TrivialClusters<'_>) -> Result<ServerOverlap> {
+    pub fn find(run: &mut WorkerRun<'_, '_>, web: &WorkerWeb, trivial: &TrivialClusters) -> Result<ServerOverlap> {
         run.step(web, SERVERS, |run| overlap(run.net, &web.crawl, trivial, &run.job.servers, run.partitions))
     }
 }
@@ -102,7 +102,7 @@ impl ServerOverlap {
 pub fn overlap(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    TrivialClusters { labels, sizes }: TrivialClusters<'_>,
+    TrivialClusters { labels, sizes }: &TrivialClusters,
     settings: &Servers,
     partitions: TablePartitions,
 ) -> Result<ServerOverlap> {

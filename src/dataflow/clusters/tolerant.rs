@@ -397,7 +397,6 @@ mod tests {
     use crate::clusters::trivial::TrivialClusters;
     use crate::clusters::{link_summary, links};
     use crate::shuffle::directory::TablePartitions;
-    use webtwin_core::clusters::labels::SetSizes;
     use webtwin_core::clusters::tolerant::similar_clusters;
     use webtwin_engine::{ClusterLayout, run};
     use webtwin_job::MergeCondition;
@@ -443,7 +442,7 @@ mod tests {
             let mut all_links: Vec<(Page, Page)> = near.chain(extra_links).map(|ends| ends.map(Page::from_index).into()).collect();
             all_links.sort_unstable();
             all_links.dedup();
-            let labels = SetLabels::from_list(&clusters);
+            let labels = Arc::new(SetLabels::from_list(&clusters));
             let expected = similar_clusters(&clusters, &hosts, &all_links, &settings);
             let parts = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
                 let directory = Arc::new(Directory::even(hosts.clone(), TablePartitions::new(8, net.peers())));
@@ -452,9 +451,8 @@ mod tests {
                 };
                 let out = WorkerLinks::new(net, Arc::clone(&directory), targets_of)?;
                 let incoming_links = links::count_incoming(net, &out)?;
-                let sizes = SetSizes::count(&labels);
-                let trivial = TrivialClusters { labels: &labels, sizes: &sizes };
-                let (_, merging) = link_summary::of_clusters(net, &out, &hosts, trivial, None, &settings)?;
+                let trivial = TrivialClusters::new(net, Arc::clone(&labels))?;
+                let (_, merging) = link_summary::of_clusters(net, &out, &hosts, &trivial, None, &settings)?;
                 let web = KnownWeb { directory: &directory, labels: &labels, bits: 1, is_broadcast };
                 web.similar_clusters(net, merging, &out, &incoming_links, &settings)
             });

@@ -27,7 +27,6 @@ use crate::shuffle::memory::{agree, for_each_page, remaining_budget};
 use crate::sinks::stage::{StagedFiles, attempt, commit, or_discard, put_summary};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::progress::StageTimes;
-use webtwin_core::clusters::labels::SetSizes;
 use webtwin_engine::Net;
 use webtwin_job::{Job, JobDigest};
 use webtwin_pages::foreign_table::ForeignTable;
@@ -87,15 +86,15 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<GrowSummar
     // Bytes of this worker's own nodes and links; growth cannot spill its bytes for each node.
     let held_bytes = 12 * directory.owned(net.index()).count() + 4 * links.len();
     agree(net, held_bytes as u64, for_each_page(net, GROWTH.bytes_a_page, directory.len()), &job.effort)?;
-    let sizes = net.once_per_process(|| SetSizes::count(&labels))?;
-    let clusters = TrivialClusters { labels: &labels, sizes: &sizes };
+    let clusters = TrivialClusters::new(net, labels)?;
+    let labels = &clusters.labels;
     let incoming_links = links::count_incoming(net, &links)?;
-    let (rows, _) = of_clusters(net, &links, &directory.hosts, clusters, None, settings)?;
+    let (rows, _) = of_clusters(net, &links, &directory.hosts, &clusters, None, settings)?;
     let edges = edges_of(&rows, settings.merge)?;
     let merging = edges.len() as u64;
-    let similar = growth::similar_clusters(net, directory, &labels, &links, &incoming_links, edges, settings)?;
+    let similar = growth::similar_clusters(net, directory, labels, &links, &incoming_links, edges, settings)?;
     drop((links, incoming_links));
-    let tables = GraphTables::exchange(net, directory, &labels, rows, &similar)?;
+    let tables = GraphTables::exchange(net, directory, labels, rows, &similar)?;
     let local = [
         tables.link_summary.len() as u64,
         merging,
@@ -111,7 +110,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<GrowSummar
         trivial,
         links: link_counts,
         nodes: directory.len() as u64,
-        trivial_clusters: sizes.iter().filter(|&size| size > 1).count() as u64,
+        trivial_clusters: clusters.sizes.iter().filter(|&size| size > 1).count() as u64,
         link_summary,
         merging,
         similar_clusters,

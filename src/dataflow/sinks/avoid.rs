@@ -178,7 +178,7 @@ pub struct ChosenPages<'a> {
 pub fn copies<'a>(
     net: &mut Net<'_>,
     crawl: &'a Crawl,
-    TrivialClusters { labels, sizes }: TrivialClusters<'_>,
+    TrivialClusters { labels, sizes }: &TrivialClusters,
     keeping: &Keeping,
     &PageLinks { incoming_links, depths, links_to_host }: &PageLinks<'_>,
     &ChosenPages { previously_kept, pinned_pages, originals, seeds, first_earlier_source }: &ChosenPages<'_>,

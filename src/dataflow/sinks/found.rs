@@ -15,6 +15,7 @@ use crate::clusters::giant_clusters::GiantCluster;
 use crate::clusters::grown::GrowthResult;
 use crate::clusters::links::WorkerLinks;
 use crate::clusters::servers::ServerOverlap;
+use crate::clusters::trivial::TrivialClusters;
 use crate::pairs::apart::SeparationCounts;
 use crate::pairs::editions::EditionCounts;
 use crate::pairs::kinds::PairKind;
@@ -69,7 +70,9 @@ pub struct ReplicaTables {
 
 /// Results of clustering.
 pub struct ClusterResults {
-    /// Trivial clusters and the result of their growth, without the similar clusters.
+    /// Trivial clusters.
+    pub trivial: TrivialClusters,
+    /// Result of their growth, without the similar clusters.
     pub collections: GrowthResult,
     /// Changes of the context pass.
     pub context: ContextPassCounts,
@@ -101,14 +104,15 @@ impl ReplicaTables {
         skip: SkipListRows,
         previous_attempt: Option<String>,
     ) -> Result<ReplicaTables> {
-        let ClusterResults { collections, mut context, separation, editions, servers, giants } = clustered;
+        let ClusterResults { trivial, collections, mut context, separation, editions, servers, giants } = clustered;
         let SimilarPages { pairs, counts, parts: mut more_tables, .. } = similar;
         let paired_placeholders =
             pairs.column(PairKind::Placeholder).rows().map(|pair| pair.map(|pair| [pair.a, pair.b]));
         let placeholders = paired_placeholders.collect::<Result<Vec<[Page; 2]>>>()?.into_flattened();
         // Broadcast, because the owner of a cluster must mark the placeholders of all owners.
         let placeholders = page_set(run.net, "placeholders", placeholders, web.crawl.directory.len())?;
-        let trivial_clusters = by_size(&collections.sizes);
+        let trivial_clusters = by_size(&trivial.sizes);
+        drop(trivial);
         let (pairs, link_summary) =
             run.step(&web, ORDER, |run| by_first(run.net, &web.crawl, pairs, collections.link_summary))?;
         more_tables.extend(servers.parts);

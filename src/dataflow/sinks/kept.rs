@@ -24,10 +24,8 @@ use crate::shuffle::page_set::page_set;
 use crate::steps::RunStep;
 use crate::web::WorkerWeb;
 use webtwin_base::error::Result;
-use webtwin_base::ids::ClusterId;
 use webtwin_core::applications::keep::Keeping;
 use webtwin_core::clusters::collection::SimilarCluster;
-use webtwin_core::clusters::labels::{SetLabels, SetSizes};
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 use webtwin_job::{AttachmentRule, MergeCondition};
@@ -44,8 +42,8 @@ pub const KEEPING: RunStep = RunStep { name: "keeping", bytes_a_page: PAGE_BYTES
 
 /// Input of the step in addition to the web of the crawl.
 pub struct KeepInput<'a> {
-    /// Trivial cluster of every page.
-    pub labels: &'a SetLabels<ClusterId>,
+    /// Trivial clusters.
+    pub trivial: &'a TrivialClusters,
     /// Similar pages, among them exact pairs and pages that others rightly declare canonical.
     pub similar: &'a SimilarPages,
     /// Decisions that users made about pages.
@@ -110,7 +108,8 @@ fn keep(
     input: &KeepInput<'_>,
     originals: &PageSet,
 ) -> Result<KeepResult> {
-    let &KeepInput { labels, decisions, .. } = input;
+    let &KeepInput { trivial, decisions, .. } = input;
+    let labels = &*trivial.labels;
     let WorkerWeb { crawl, links, incoming_links, links_to_host } = web;
     let run::WorkerRun { net, job, local_pages, earlier_pairs, .. } = run;
     let mut attached = 0;
@@ -138,10 +137,8 @@ fn keep(
         seeds: &seeds,
         first_earlier_source,
     };
-    let sizes = net.once_per_process(|| SetSizes::count(labels))?;
-    let copies =
-        avoid::copies(net, crawl, TrivialClusters { labels, sizes: &sizes }, &keeping, &linked, &chosen_pages)?;
-    drop((depths, sizes));
+    let copies = avoid::copies(net, crawl, trivial, &keeping, &linked, &chosen_pages)?;
+    drop(depths);
     let judged_clusters = avoid::judge(net, &copies, &similar_clusters, links_to_host, &keeping)?;
     let mut verdicts = avoid::verdicts(net, crawl, copies, &judged_clusters, &keeping, job.keep.min_resemblance > 0.0)?;
     substitutes::compare(net, crawl, local_pages, labels, &mut verdicts, job.keep.min_resemblance, &keeping)?;

@@ -33,8 +33,7 @@ const GIB: f64 = (1u64 << 30) as f64;
 /// Data that all workers share.
 struct Web {
     directory: Arc<Directory>,
-    labels: SetLabels<ClusterId>,
-    sizes: SetSizes,
+    trivial: TrivialClusters,
 }
 
 /// Measurements of one worker.
@@ -124,12 +123,12 @@ fn run_worker(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Cluste
         stages.push((name, stage_start.elapsed().as_secs_f64()));
         stage_start = Instant::now();
     };
-    let Web { directory, labels, sizes } = web;
+    let Web { directory, trivial } = web;
+    let labels = &trivial.labels;
     let from_elsewhere = links::count_incoming(net, &out_links)?;
     stage("links from elsewhere");
 
-    let clusters = TrivialClusters { labels, sizes };
-    let (rows, merging) = link_summary::of_clusters(net, &out_links, &directory.hosts, clusters, None, settings)?;
+    let (rows, merging) = link_summary::of_clusters(net, &out_links, &directory.hosts, trivial, None, settings)?;
     outcome.summary_rows = rows.len() as u64;
     let edges: Vec<(ClusterId, ClusterId)> = match settings.merge {
         MergeCondition::Tolerant => Vec::new(),
@@ -186,8 +185,8 @@ impl Web {
         let directory =
             Arc::new(Directory::even(Page::first(count).map(|page| graph.host(page)).collect(), partitions));
         let labels = SetLabels::from_list(&labels(graph));
-        let sizes = SetSizes::count(&labels);
-        Web { directory, labels, sizes }
+        let trivial = TrivialClusters { sizes: Arc::new(SetSizes::count(&labels)), labels: Arc::new(labels) };
+        Web { directory, trivial }
     }
 }
 
