@@ -45,11 +45,11 @@ impl CounterValue for u32 {
 /// half a byte for a count of up to 7, a byte up to 63, and half a byte or a byte for a range of
 /// zeros. Takes two rounds, or one for [short](is_short) lists, which are broadcast unreduced.
 pub fn sum<T: CounterValue>(net: &mut Net<'_>, name: &str, own_counts: &[T]) -> Result<Arc<Vec<T>>> {
-    if let Some(sums) = sum_of_short(net, name, own_counts)? {
-        return Ok(sums);
+    if net.peers() == 1 {
+        return net.once_per_process(|| own_counts.to_vec());
     }
-    let (first, sums) = part_of_sum(net, name, own_counts)?;
-    sum_of_rows(net, name, rows_of(&sums, first, usize::MAX), own_counts.len())
+    let part = part_or_all::<T>(net, own_counts.len(), net.peers());
+    sum_of_rows(net, name, rows_of(own_counts, 0, part), own_counts.len())
 }
 
 /// Returns the set of those pages, or other items numbered from 0, for which `is_in` returns true,
@@ -66,12 +66,11 @@ pub fn pages_by_sum<T: CounterValue>(
     own_counts: &[T],
     is_in: impl Fn(Page, T) -> bool,
 ) -> Result<Arc<PageSet>> {
-    if let Some(sums) = sum_of_short(net, name, own_counts)? {
-        return net.once_per_process(|| PageSet::new(sums.len(), |page| is_in(page, sums[page])));
+    if net.peers() == 1 {
+        return net.once_per_process(|| set_of_part(own_counts, 0, is_in));
     }
-    let (first, sums) = part_of_sum(net, name, own_counts)?;
-    let words = net.broadcast(name, set_of_part(&sums, first, is_in).into_words())?;
-    net.once_per_process(|| PageSet::of_words(words.to_vec()))
+    let part = part_or_all::<T>(net, own_counts.len(), net.peers());
+    pages_by_rows(net, name, rows_of(own_counts, 0, part), own_counts.len(), is_in)
 }
 
 /// Adds up the counts of all processes, each of which has been filled by the workers of the
@@ -94,12 +93,8 @@ pub fn sum_of_processes<T: CounterValue + Count>(
         return net.once_per_process(|| counts.expect("the first worker has taken them back").into_vec());
     }
     let pages = counts.pages();
-    let (rows, is_short) = rows_of_process(net, &counts)?;
-    if is_short {
-        return sum_of_rows(net, name, rows, pages);
-    }
-    let (first, sums) = part_of_rows::<T>(net, name, rows, pages)?;
-    sum_of_rows(net, name, rows_of(&sums, first, usize::MAX), pages)
+    let rows = rows_of_process(net, &counts)?;
+    sum_of_rows(net, name, rows, pages)
 }
 
 /// Returns the set of those pages for which `is_in` returns true, given their counts summed over
@@ -117,7 +112,6 @@ pub fn pages_by_sum_of_processes<T: CounterValue + Count>(
     counts: &ChunkCounts<T>,
     is_in: impl Fn(Page, T) -> bool,
 ) -> Result<Arc<PageSet>> {
-    let pages = counts.pages();
     if net.processes() == 1 {
         let part = part_of_process(net, counts)?;
         let first = part.start;
@@ -126,14 +120,8 @@ pub fn pages_by_sum_of_processes<T: CounterValue + Count>(
         let words = net.gather_in_process(words)?;
         return net.once_per_process(|| PageSet::of_words(words.iter().flat_map(|words| words.to_vec()).collect()));
     }
-    let (rows, is_short) = rows_of_process(net, counts)?;
-    if is_short {
-        let sums = sum_of_rows(net, name, rows, pages)?;
-        return net.once_per_process(|| PageSet::new(pages, |page| is_in(page, sums[page])));
-    }
-    let (first, sums) = part_of_rows::<T>(net, name, rows, pages)?;
-    let words = net.broadcast(name, set_of_part(&sums, first, is_in).into_words())?;
-    net.once_per_process(|| PageSet::of_words(words.to_vec()))
+    let rows = rows_of_process(net, counts)?;
+    pages_by_rows::<T>(net, name, rows, counts.pages(), is_in)
 }
 
 /// Returns the pages whose counts this worker drains, once all workers of the process have counted.
@@ -143,17 +131,15 @@ fn part_of_process<T: Count>(net: &mut Net<'_>, counts: &ChunkCounts<T>) -> Resu
     Ok(counts.part(net.index() % workers, workers))
 }
 
-/// Returns the rows of this worker's part of the counts of the process, and whether all counts are
-/// short enough to be broadcast unreduced.
+/// Returns the rows of this worker's part of the counts of the process.
 fn rows_of_process<'a, T: CounterValue + Count>(
     net: &mut Net<'_>,
     counts: &'a ChunkCounts<T>,
-) -> Result<(Rows<impl Iterator<Item = (usize, u64)> + 'a>, bool)> {
-    let (pages, part) = (counts.pages(), part_of_process(net, counts)?);
-    let is_short = is_short(pages * size_of::<T>(), net.processes());
-    let numbers = counts.drain(part).map(|(page, count)| (page, to_number(count))).filter(|(_, count)| *count > 0);
-    let part = if is_short { usize::MAX } else { part_of(pages, net.peers()) };
-    Ok((Rows { counts: numbers.peekable(), part }, is_short))
+) -> Result<Rows<impl Iterator<Item = (usize, u64)> + 'a>> {
+    let drained = counts.drain(part_of_process(net, counts)?);
+    let numbers = drained.map(|(page, count)| (page, to_number(count))).filter(|(_, count)| *count > 0);
+    let part = part_or_all::<T>(net, counts.pages(), net.processes());
+    Ok(Rows { counts: numbers.peekable(), part })
 }
 
 /// Returns the pages of a part for which `is_in` returns true, numbered from the first of the part.
@@ -167,34 +153,45 @@ pub fn is_short(bytes: usize, peers: usize) -> bool {
     bytes * peers <= 2 * SHORT_BYTES
 }
 
-/// Returns the sum of lists that are short or belong to a single worker, and `None` for other
-/// lists.
-fn sum_of_short<T: CounterValue>(net: &mut Net<'_>, name: &str, own_counts: &[T]) -> Result<Option<Arc<Vec<T>>>> {
-    if net.peers() == 1 {
-        return net.once_per_process(|| own_counts.to_vec()).map(Some);
-    }
-    if !is_short(size_of_val(own_counts), net.peers()) {
-        return Ok(None);
-    }
-    sum_of_rows(net, name, rows_of(own_counts, 0, usize::MAX), own_counts.len()).map(Some)
-}
-
-/// The sum of the rows of all workers, one copy in each process.
+/// Returns the sum of the rows of all workers, which are below `count`.
 fn sum_of_rows<T: CounterValue>(
     net: &mut Net<'_>,
     name: &str,
-    rows: impl Iterator<Item = PackedRow>,
+    rows: Rows<impl Iterator<Item = (usize, u64)>>,
     count: usize,
 ) -> Result<Arc<Vec<T>>> {
-    net.broadcast_into(name, rows, || vec![T::zeroed(); count], |sums, _, row| add(row, 0, sums))
+    if rows.part == ALL {
+        return net.broadcast_into(name, rows, || vec![T::zeroed(); count], |sums, _, row| add(row, 0, sums));
+    }
+    let (first, sums) = part_of_rows::<T>(net, name, rows, count)?;
+    sum_of_rows(net, name, rows_of(&sums, first, ALL), count)
 }
 
-/// Returns the number of the first count that this worker adds up, and the sums of its part. Parts
-/// ascend by worker, and begin at multiples of 64.
-fn part_of_sum<T: CounterValue>(net: &mut Net<'_>, name: &str, own_counts: &[T]) -> Result<(usize, Vec<T>)> {
-    let part = part_of(own_counts.len(), net.peers());
-    let rows = rows_of(own_counts, 0, part);
-    part_of_rows(net, name, rows, own_counts.len())
+/// Returns the set of the pages for which `is_in` returns true, given the sums of the rows of all
+/// workers, which are below `count`.
+fn pages_by_rows<T: CounterValue>(
+    net: &mut Net<'_>,
+    name: &str,
+    rows: Rows<impl Iterator<Item = (usize, u64)>>,
+    count: usize,
+    is_in: impl Fn(Page, T) -> bool,
+) -> Result<Arc<PageSet>> {
+    if rows.part == ALL {
+        let sums = sum_of_rows(net, name, rows, count)?;
+        return net.once_per_process(|| set_of_part(&sums, 0, is_in));
+    }
+    let (first, sums) = part_of_rows(net, name, rows, count)?;
+    let words = net.broadcast(name, set_of_part(&sums, first, is_in).into_words())?;
+    net.once_per_process(|| PageSet::of_words(words.to_vec()))
+}
+
+/// Part of counts that are [short](is_short) and therefore broadcast unreduced.
+const ALL: usize = usize::MAX;
+
+/// Returns the numbers of a worker's part if `senders` lists of `count` counts are summed, or
+/// [`ALL`] if they are short.
+fn part_or_all<T>(net: &Net<'_>, count: usize, senders: usize) -> usize {
+    if is_short(count * size_of::<T>(), senders) { ALL } else { part_of(count, net.peers()) }
 }
 
 /// Numbers of a worker's part, which begins with a word of a set.
@@ -202,6 +199,8 @@ fn part_of(count: usize, peers: usize) -> usize {
     count.div_ceil(peers).next_multiple_of(64).max(64)
 }
 
+/// Returns the number of the first count that this worker adds up, and the sums of its part. Parts
+/// ascend by worker, and begin at multiples of 64.
 fn part_of_rows<T: CounterValue>(
     net: &mut Net<'_>,
     name: &str,
