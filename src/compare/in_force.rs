@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
-use std::ops::Bound::{Excluded, Unbounded};
+use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use super::standing::StandingEntries;
 use super::stood::ListEntry;
@@ -25,28 +25,49 @@ use webtwin_pages::surt::surt_prefix_of;
 /// memory.
 pub(super) fn list(
     results: &ComparableResults,
-    mut new_entries: Vec<ListEntry>,
+    new_entries: Vec<ListEntry>,
     standing_entries: &StandingEntries,
 ) -> Result<AvoidLists> {
-    new_entries.extend(standing_entries.entries.iter().cloned());
-    // If both lists have an entry, the larger counts are kept: they were taken when most of its
-    // pages had been crawled.
-    new_entries.sort_unstable_by(|x, y| {
+    let entries = merged_entries(new_entries, &standing_entries.entries);
+    let mut prefixes = surt_prefixes(results, &standing_entries.entries)?;
+    let shadowing = shadowing_forms(results, &entries, &prefixes)?;
+    prefixes.retain(|form| !shadowing.contains(form));
+    let urls = uncovered_urls(results, standing_entries, &prefixes)?;
+    let entries = entries.iter().map(ListEntry::prefix).collect();
+    Ok(AvoidLists { prefixes: entries, surt_rules: SurtRules { prefixes, urls } })
+}
+
+/// Returns the entries of both lists, ascending by URL. Of an entry in both lists the larger counts
+/// are kept: they were taken when most of its pages had been crawled.
+fn merged_entries(mut entries: Vec<ListEntry>, standing_entries: &[ListEntry]) -> Vec<ListEntry> {
+    entries.extend_from_slice(standing_entries);
+    entries.sort_unstable_by(|x, y| {
         let key = |entry: &ListEntry| (entry.is_single, Reverse((entry.pages, entry.bytes)));
         x.url.cmp(&y.url).then_with(|| key(x).cmp(&key(y)))
     });
-    new_entries.dedup_by(|x, y| (&x.url, x.is_single) == (&y.url, y.is_single));
+    entries.dedup_by(|x, y| (&x.url, x.is_single) == (&y.url, y.is_single));
+    entries
+}
+
+/// Returns the SURT prefixes of the newer result, followed by those of standing entries that it
+/// does not have.
+fn surt_prefixes(results: &ComparableResults, standing_entries: &[ListEntry]) -> Result<Vec<String>> {
     let surts = results.new.export("heritrix-surts.txt")?;
     let mut prefixes: Vec<String> = surts.lines().filter_map(|line| line.strip_prefix('+')).map(String::from).collect();
     let known_prefixes: HashSet<String> = prefixes.iter().cloned().collect();
     let standing_prefixes =
-        standing_entries.entries.iter().filter(|entry| entry.heritrix).map(|entry| surt_prefix_of(&entry.url));
+        standing_entries.iter().filter(|entry| entry.heritrix).map(|entry| surt_prefix_of(&entry.url));
     prefixes.extend(standing_prefixes.filter(|form| !known_prefixes.contains(form)));
+    Ok(prefixes)
+}
 
-    let shadowing = shadowing_forms(results, &new_entries, &prefixes)?;
-    prefixes.retain(|form| !shadowing.contains(form));
-
-    let covered_urls = SurtPrefixes::new(prefixes.clone());
+/// Returns the URLs of the pages on the list that no SURT prefix covers, ascending.
+fn uncovered_urls(
+    results: &ComparableResults,
+    standing_entries: &StandingEntries,
+    prefixes: &[String],
+) -> Result<Vec<String>> {
+    let covered_urls = SurtPrefixes::new(prefixes.to_vec());
     let is_left = |url: &&str| !covered_urls.cover(&surt_prefix_of(url));
     let mut urls: Vec<String> = Vec::new();
     for range in 0..results.ranges.count() {
@@ -58,9 +79,7 @@ pub(super) fn list(
     urls.extend(standing_urls.filter(is_left).map(String::from));
     urls.sort_unstable();
     urls.dedup();
-
-    let entries = new_entries.iter().map(ListEntry::prefix).collect();
-    Ok(AvoidLists { prefixes: entries, surt_rules: SurtRules { prefixes, urls } })
+    Ok(urls)
 }
 
 /// Returns those of the SURT prefixes that are the form of a single URL on the list, and that the
@@ -103,25 +122,18 @@ fn shadowing_forms(
 
 /// Returns the texts of a set that `text` begins with, apart from `text` itself.
 fn beginnings<'a>(set: &'a BTreeSet<String>, text: &'a str) -> impl Iterator<Item = &'a str> {
-    let mut limit = text;
+    let mut limit = Excluded(text);
     std::iter::from_fn(move || {
         loop {
-            let candidate = set.range::<str, _>((Unbounded, Excluded(limit))).next_back()?;
+            let candidate = set.range::<str, _>((Unbounded, limit)).next_back()?;
             if text.starts_with(candidate.as_str()) {
-                limit = candidate;
+                limit = Excluded(candidate);
                 return Some(candidate.as_str());
             }
             // Only texts up to the common beginning can follow.
             let common = candidate.bytes().zip(text.bytes()).take_while(|(x, y)| x == y).count();
-            let common = (0..=common).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
-            if set.contains(&text[..common]) {
-                limit = &text[..common];
-                return Some(limit);
-            }
-            if common == 0 {
-                return None;
-            }
-            limit = &text[..common];
+            let end = (0..=common).rev().find(|&end| text.is_char_boundary(end))?;
+            limit = Included(&text[..end]);
         }
     })
 }
