@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use crate::support::ports::reserved_address;
 use proptest::prelude::*;
-use webtwin::engine::handshake::Identity;
 use webtwin::engine::heartbeat::Heartbeat;
+use webtwin::engine::identity::Identity;
 use webtwin::engine::rendezvous::{Meeting, meet};
 use webtwin::engine::{ClusterLayout, Net, run};
 use webtwin::error::{Error, Result};

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use webtwin_base::error::Result;
-use webtwin_engine::handshake::Identity;
+use webtwin_engine::identity::Identity;
 use webtwin_engine::key::ClusterKey;
 use webtwin_pages::record::{RawPage, ReadResult, RecordSink};
 

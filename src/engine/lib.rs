@@ -9,7 +9,7 @@
 //! | file | content |
 //! |---|---|
 //! | `cluster_file`, `launch`, `key` | place where the job runs, and the processes that may take part |
-//! | `handshake`, `rendezvous` | identity of the peer, and the check that both sides compute the same job |
+//! | `identity`, `handshake`, `timed_stream`, `rendezvous` | identity of the peer, and the check that both sides compute the same job |
 //! | `frames`, `link` | integrity and encryption of the transported bytes |
 //! | `heartbeat`, `listener`, `stop`, `panics`, `interrupt` | detection of lost peers, and one common end of all processes |
 //! | `owners` | mapping from a key to the worker that owns it |
@@ -24,7 +24,9 @@ pub mod launch;
 
 // Mutual discovery and checks of the processes.
 pub mod handshake;
+pub mod identity;
 pub mod rendezvous;
+mod timed_stream;
 
 // Failures: detection, propagation, and the same outcome on all processes.
 pub mod heartbeat;

@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 use socket2::{SockRef, TcpKeepalive};
 
 use super::cluster_file::{ClusterLayout, is_loopback};
-use super::handshake::{Arrival, ConnectionPurpose, Identity, Miss, Session, accept, dial};
+use super::handshake::{Arrival, ConnectionPurpose, Miss, Session, accept, dial};
 use super::heartbeat::Heartbeat;
+use super::identity::Identity;
 use super::key::ClusterKey;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;

@@ -18,8 +18,8 @@ use timely::{CommunicationConfig, WorkerConfig};
 
 use super::buffers::{ANY_LENGTH, need, refill};
 use super::cluster_file::ClusterLayout;
-use super::handshake::Identity;
 use super::heartbeat::Heartbeat;
+use super::identity::Identity;
 use super::interrupt;
 use super::link::{self, PeerLink};
 use super::net::{Board, Net, ProcessState};
