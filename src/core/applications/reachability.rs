@@ -9,7 +9,7 @@
 //! > every page that stays, and that some path leads to, has a path without a skipped page.
 //!
 //! This is ensured for three kinds of crawlers, one after the other, each with fewer entry points
-//! or links than the one before ([`PASSES`]). A page that a later pass visits has a path of its
+//! or links than the one before ([`PASSES`](super::entry_points::PASSES)). A page that a later pass visits has a path of its
 //! own, from entry points that the earlier passes have too, so no pass invalidates the result of
 //! another.
 //!
@@ -30,19 +30,10 @@ use std::collections::BinaryHeap;
 
 use bytemuck::{Pod, Zeroable};
 
-use webtwin_base::error::{Error, Result};
+use super::entry_points::{LINKED_FROM_ELSEWHERE, LinkScope, NOT_LINKED, WebPage, mark_roots};
+use super::part_links::{Local, PartLinks, local};
+use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page};
-
-/// Entry point kind of the root of a host, or of the page with the shortest URL if the root was not
-/// crawled.
-pub const ROOT: u32 = 1;
-/// Entry point kind of a page that a crawler starts with.
-pub const SEED: u32 = 2;
-/// Entry point kind of a page that no other page of the crawl links to: it was found in another
-/// way.
-pub const NOT_LINKED: u32 = 4;
-/// Entry point kind of a page that pages of other hosts link to.
-pub const LINKED_FROM_ELSEWHERE: u32 = 8;
 
 /// Flag, stored with the entry point kinds, of a page that is skipped.
 const SKIP: u8 = 1 << 7;
@@ -50,27 +41,6 @@ const SKIP: u8 = 1 << 7;
 const WAITING_FLAG: u8 = 1 << 6;
 /// Flag of a page that [`WebPart::go_back`] has visited.
 const SEEN_FLAG: u8 = 1 << 5;
-
-/// Set of links that a crawler follows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LinkScope {
-    /// Links to pages of the same host.
-    WithinHosts,
-    /// All links.
-    AllLinks,
-}
-
-/// Entry points and links of each pass: a crawler that starts at all pages with links from other
-/// hosts, one that starts with pages that are not linked, and one that stays on a host and starts
-/// at its root.
-pub const PASSES: [(u32, LinkScope); 3] = [
-    (ROOT | SEED | NOT_LINKED | LINKED_FROM_ELSEWHERE, LinkScope::WithinHosts),
-    (ROOT | SEED | NOT_LINKED, LinkScope::AllLinks),
-    (ROOT | SEED, LinkScope::WithinHosts),
-];
-
-/// Index of a page among the pages of its part.
-type Local = u32;
 
 /// Cost of a path to a page. The high half is the number of skipped pages on it, including the page
 /// itself; the low half is the number of links.
@@ -94,28 +64,15 @@ pub struct Crossing {
     pub dst: Page,
 }
 
-/// A page as input of a part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
-#[repr(C)]
-pub struct WebPage {
-    /// The page.
-    pub page: Page,
-    /// Host of the page.
-    pub host: HostId,
-    /// Number of characters of path and query: 1 for the root of a host.
-    pub path_length: u32,
-    /// Entry point kinds of the page. Roots, and pages that are not linked within the part, are
-    /// marked by the part.
-    pub entry: u32,
-}
-
 /// Pages of some hosts, and the best paths to them.
 ///
 /// # Examples
 /// The root of a host links to page 1, and page 1 to page 2. Page 3 links to itself only.
 /// ```
 /// use webtwin_base::ids::{HostId, Page};
-/// use webtwin_core::applications::reachability::{PartLinks, ROOT, LinkScope, WebPage, WebPart};
+/// use webtwin_core::applications::entry_points::{LinkScope, ROOT, WebPage};
+/// use webtwin_core::applications::part_links::PartLinks;
+/// use webtwin_core::applications::reachability::WebPart;
 ///
 /// let page = |(page, path_length)| WebPage {
 ///     page: Page(page),
@@ -145,43 +102,6 @@ pub struct WebPart {
     waits: bool,
 }
 
-/// Links of the pages of a part, as a view of plain numbers that may be stored elsewhere.
-#[derive(Debug, Clone, Copy)]
-pub struct PartLinks<'a> {
-    /// Start of the links of each page in `targets`, and the end of those within its host.
-    places: &'a [[u32; 2]],
-    targets: &'a [Local],
-    /// Links to other parts, ordered by source: index of the source in this part, and number of the
-    /// target page.
-    leaving: &'a [[u32; 2]],
-}
-
-impl<'a> PartLinks<'a> {
-    /// Creates a view of the words that [`WebPart::link`] returned.
-    pub fn from_words(words: &'a [u32]) -> PartLinks<'a> {
-        let (sizes, words) = words.split_at(2);
-        let (places, words) = words.split_at(2 * sizes[0] as usize);
-        let (targets, leaving) = words.split_at(sizes[1] as usize);
-        PartLinks { places: bytemuck::cast_slice(places), targets, leaving: bytemuck::cast_slice(leaving) }
-    }
-
-    /// Returns the pages of this part that a page links to, limited to the links in `scope`.
-    fn followed(&self, page: Local, scope: LinkScope) -> &'a [Local] {
-        let [begin, within] = self.places[page as usize];
-        let end = match scope {
-            LinkScope::WithinHosts => within,
-            LinkScope::AllLinks => self.places.get(page as usize + 1).map_or(self.targets.len() as u32, |next| next[0]),
-        };
-        &self.targets[begin as usize..end as usize]
-    }
-
-    /// Returns the pages of other parts that a page links to.
-    fn leaving(self, page: Local) -> impl Iterator<Item = Page> + 'a {
-        let begin = self.leaving.partition_point(|link| link[0] < page);
-        self.leaving[begin..].iter().take_while(move |link| link[0] == page).map(|link| Page(link[1]))
-    }
-}
-
 impl WebPart {
     /// Creates the part of some hosts from all their pages, in any order.
     pub fn new(web: &mut [WebPage]) -> WebPart {
@@ -205,44 +125,10 @@ impl WebPart {
     /// crawl.
     ///
     /// # Errors
-    /// Returns [`Error::TooManyRows`] if there are 2^32 or more links.
+    /// Returns [`webtwin_base::error::Error::TooManyRows`] if there are 2^32 or more links.
     pub fn link(&mut self, links: &mut [[Page; 2]], host: impl Fn(Page) -> HostId) -> Result<Vec<u32>> {
-        let (link_count, allowed) = (links.len() as u64, u64::from(u32::MAX));
-        if link_count > allowed {
-            return Err(Error::TooManyRows {
-                what: "links from the pages of some hosts".into(),
-                found: link_count,
-                allowed,
-            });
-        }
-        links.sort_unstable();
-        let (mut places, mut targets, mut leaving) = (Vec::with_capacity(self.pages.len()), Vec::new(), Vec::new());
-        for page_links in links.chunk_by_mut(|x, y| x[0] == y[0]) {
-            let page = page_links[0][0];
-            let (src, home) = (self.local(page), host(page));
-            // Links within the host come first, so that `places` can limit a scope to them.
-            page_links.sort_by_key(|link| host(link[1]) != home);
-            let begin = targets.len() as u32;
-            places.resize(src as usize, [begin; 2]);
-            let mut within = begin;
-            for &[_, dst] in page_links.iter().filter(|link| link[1] != page) {
-                match self.pages.binary_search(&dst) {
-                    Ok(target) => {
-                        self.kinds[target] &= !(NOT_LINKED as u8);
-                        targets.push(target as Local);
-                        within += u32::from(host(dst) == home);
-                    }
-                    Err(_) => leaving.push([src, dst.0]),
-                }
-            }
-            places.push([begin, within]);
-        }
-        places.resize(self.pages.len(), [targets.len() as u32; 2]);
-        let mut words = vec![places.len() as u32, targets.len() as u32];
-        words.extend_from_slice(bytemuck::cast_slice(&places));
-        words.extend_from_slice(&targets);
-        words.extend_from_slice(bytemuck::cast_slice(&leaving));
-        Ok(words)
+        let WebPart { pages, kinds, .. } = self;
+        PartLinks::to_words(pages, links, host, |target| kinds[target as usize] &= !(NOT_LINKED as u8))
     }
 
     /// Marks a page of this part as skipped.
@@ -301,8 +187,8 @@ impl WebPart {
 
     /// Returns all links to other parts from pages that a path leads to.
     pub fn crossings(&self, links: PartLinks<'_>) -> Vec<Crossing> {
-        let crossing_links = links.leaving.iter().filter(|link| self.cost[link[0] as usize] != NO_WAY);
-        crossing_links.map(|&[src, dst]| self.crossing(src, Page(dst))).collect()
+        let crossing_links = links.all_leaving().filter(|&(src, _)| self.cost[src as usize] != NO_WAY);
+        crossing_links.map(|(src, dst)| self.crossing(src, dst)).collect()
     }
 
     fn crossing(&self, src: Local, dst: Page) -> Crossing {
@@ -404,7 +290,7 @@ impl WebPart {
     }
 
     fn local(&self, page: Page) -> Local {
-        self.pages.binary_search(&page).expect("a page of this part") as Local
+        local(&self.pages, page)
     }
 
     fn is_entry(&self, page: Local, entry: u32) -> bool {
@@ -428,21 +314,6 @@ impl WebPart {
     }
 }
 
-/// Marks the root of each host: pages with the path `/`, or else the first of those with the
-/// shortest path.
-fn mark_roots(web: &mut [WebPage]) {
-    let mut by_host: Vec<usize> = (0..web.len()).collect();
-    by_host.sort_unstable_by_key(|&at| (web[at].host, web[at].path_length, web[at].page));
-    let mut previous_host = None;
-    for at in by_host {
-        let page = &mut web[at];
-        if previous_host != Some(page.host) || page.path_length == 1 {
-            page.entry |= ROOT;
-        }
-        previous_host = Some(page.host);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -450,6 +321,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::applications::entry_points::{PASSES, ROOT, SEED};
 
     /// Removes the pages that cut others off from a list of skipped pages, pass by pass, in one or
     /// more parts; `part_of` returns the part of a host.
@@ -556,13 +428,6 @@ mod tests {
         let web = [page(0, 0, 1), page(1, 0, 9), page(2, 1, 1), page(3, 1, 9)];
         let links = [[0, 1], [2, 3], [0, 2]].map(|link| link.map(Page));
         assert_eq!(repaired(&web, &links, &[2, 3].map(Page)), pages([2, 3]));
-    }
-
-    #[test]
-    fn page_with_the_shortest_path_replaces_a_missing_root() {
-        let mut web = vec![page(0, 0, 9), page(1, 0, 5), page(2, 0, 5), page(3, 1, 1), page(4, 1, 1)];
-        mark_roots(&mut web);
-        assert_eq!(web.iter().map(|page| page.entry).collect::<Vec<_>>(), [0, ROOT, 0, ROOT, ROOT]);
     }
 
     proptest! {

@@ -21,9 +21,9 @@ use crate::reading::captures::{Crawl, path};
 use crate::shuffle::hash_partitions::{CommonPartitions, rows_and_links};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page, splitmix64};
-use webtwin_core::applications::reachability::{
-    Crossing, LINKED_FROM_ELSEWHERE, LinkScope, PASSES, PartLinks, ROOT, SEED, WebPage, WebPart,
-};
+use webtwin_core::applications::entry_points::{LINKED_FROM_ELSEWHERE, LinkScope, PASSES, ROOT, SEED, WebPage};
+use webtwin_core::applications::part_links::PartLinks;
+use webtwin_core::applications::reachability::{Crossing, WebPart};
 use webtwin_core::overlap::rows::KeyShares;
 use webtwin_engine::{Net, Owners};
 use webtwin_spill::{Array, SpillColumn, partition_bits};
