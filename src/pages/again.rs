@@ -6,10 +6,11 @@
 //! folder. A reader therefore yields every record that can be meant, and the caller selects by URL.
 
 use super::decoded::Compression;
+use super::inspected::{InputSource, look};
 use super::origin::file_of;
 use super::parquet_rows::ParquetRows;
 use super::record::RecordSink;
-use super::work_items::{InputSource, look, read_stream, synthetic};
+use super::work_items::{read_stream, synthetic};
 use super::{html_dir, jsonl, warc};
 use webtwin_base::error::{Error, Result};
 use webtwin_job::InputSettings;

@@ -3,6 +3,7 @@
 // Work: the input files, the pieces in which they are read, and random access to records.
 pub mod again;
 pub mod detect;
+mod inspected;
 mod origin;
 pub mod side_files;
 pub mod sniff;
