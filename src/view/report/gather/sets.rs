@@ -86,19 +86,10 @@ impl Weakness {
         }
     }
 
+    /// Converts back, by the same conversion.
     fn measured(self) -> MeasuredValue {
-        match self.0 {
-            ReportedMeasure::Views
-            | ReportedMeasure::Placeholder
-            | ReportedMeasure::Declared
-            | ReportedMeasure::Overlap
-            | ReportedMeasure::Minhash
-            | ReportedMeasure::Given
-            | ReportedMeasure::Context => MeasuredValue { measure: self.0, value: u32::MAX - self.1 },
-            ReportedMeasure::Exact | ReportedMeasure::Hamming | ReportedMeasure::Signatures => {
-                MeasuredValue { measure: self.0, value: self.1 }
-            }
-        }
+        let Weakness(measure, value) = self;
+        MeasuredValue { value: Weakness::of(MeasuredValue { measure, value }).1, measure }
     }
 }
 
