@@ -10,6 +10,9 @@ mod all_pairs;
 // Messages about features that a build lacks.
 mod missing_features;
 
+// The checks of the fuzz targets hold for the initial corpus.
+mod fuzz_targets;
+
 // Archives that store each payload once, and their restoration.
 mod archive;
 

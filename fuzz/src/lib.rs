@@ -1,17 +1,49 @@
-//! Helpers shared by the fuzz targets: splitting of the fuzzer's input, damage to whole files, and
-//! a small index.
+//! Checks of the fuzz targets, each a function of the bytes that the fuzzer makes. The programs in
+//! `targets/` pass them these bytes. An integration test of webtwin, which includes this file,
+//! passes them the initial corpus, so they are compiled and hold whenever the tests are run.
 
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use webtwin_base::error::Result;
 use webtwin_engine::identity::Identity;
 use webtwin_engine::key::ClusterKey;
 use webtwin_pages::record::{RawPage, ReadResult, RecordSink};
 
-pub mod made;
+mod made;
+
+pub mod fingerprint_file;
+pub mod frames;
+pub mod handshake;
+pub mod html;
+#[cfg(feature = "serve")]
+pub mod http;
+pub mod index;
+pub mod jsonl;
+pub mod parquet;
+pub mod state;
+pub mod warc;
+
+/// Check of one input of a target.
+pub type Check = fn(&[u8]);
+
+/// Name and check of each target.
+pub const TARGETS: &[(&str, Check)] = &[
+    ("fingerprint_file", fingerprint_file::check),
+    ("frames", frames::check),
+    ("handshake", handshake::check),
+    ("html", html::check),
+    #[cfg(feature = "serve")]
+    ("http", http::check),
+    ("index", index::check),
+    ("jsonl", jsonl::check),
+    ("parquet", parquet::check),
+    ("state", state::check),
+    ("warc", warc::check),
+];
 
 /// Splits off the first byte, which decides how the rest is used.
 pub fn first(data: &[u8]) -> Option<(usize, &[u8])> {
@@ -66,10 +98,15 @@ pub fn cuts(length: u64, how: usize) -> Vec<u64> {
     (0..length).step_by(step as usize).chain([length]).collect()
 }
 
-/// Installs a panic hook that only prints. A panic that is caught where it happens, such as one of
-/// the Parquet library, then does not end the process; an uncaught one does.
-pub fn only_panics_that_get_through() {
-    std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
+/// Folder of all files of the targets. By default it is a temporary one, which the system must
+/// clean up, since a fuzzer ends without running destructors.
+pub static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+
+/// Returns a new folder for the files of one target.
+fn folder(name: &str) -> PathBuf {
+    let folder = FOLDER.get_or_init(|| tempfile::tempdir().expect("the disk has space").keep()).join(name);
+    std::fs::create_dir(&folder).expect("the disk has space");
+    folder
 }
 
 /// Returns the files of a folder and of those below it, by name.

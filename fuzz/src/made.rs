@@ -1,6 +1,7 @@
 //! A finished run of a small made-up crawl and its index, for the targets that read them.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use webtwin_dataflow::reading::ingest::Queue;
 use webtwin_dataflow::replicas;
@@ -10,10 +11,14 @@ use webtwin_pages::work_items::WorkList;
 use webtwin_storage::location::Location;
 use webtwin_view::lookup::build::{BuildSettings, RANGE_ROWS, build};
 
-/// Returns the folder with `run` and `index`. The system must clean it up, since a fuzzer ends
-/// without running destructors.
-pub fn folder() -> PathBuf {
-    let folder = tempfile::tempdir().expect("the disk has space").keep();
+/// Returns the folder with `run` and `index`.
+pub(super) fn folder() -> &'static PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(make)
+}
+
+fn make() -> PathBuf {
+    let folder = super::folder("made");
     let at = |name: &str| folder.join(name).to_str().expect("the path is UTF-8").to_string();
     let mut job = Job::default();
     job.input.urls = vec!["synth://?pages=100&seed=1".into()];
