@@ -4,7 +4,7 @@
 //! Each file has one of two forms. In the plain form, a line consists of one URL (for pins) or two
 //! (for pairs) and an optional reason, separated by tabs. Empty lines and lines that begin with `#`
 //! are ignored. The other form is a table, of the report or in any format of [`ForeignTable`]. If
-//! it has a column `tag`, rows tagged `keep` are pins, rows tagged `false` are pairs, and other rows
+//! it has a column `tag`, rows tagged `keep` are pins, rows tagged `false` are pairs, and others
 //! are ignored. One file can thus contain all decisions of a user about a crawl. Without that
 //! column all its rows are pins or pairs.
 

@@ -139,15 +139,15 @@ impl Response<'_> {
     /// # Errors
     /// Returns a description of any other value.
     fn status(&self) -> std::result::Result<u16, String> {
-        let (status, shown) = match &self.status {
+        let (status, status_text) = match &self.status {
             None => return Ok(200),
             Some(Field::Text(text)) => (text.trim().parse().ok(), format!("{text:?}")),
             Some(Field::Other(Value::Number(number))) => (number.as_u64(), number.to_string()),
             Some(other) => (None, other.kind().to_string()),
         };
         let status = status.and_then(|status| u16::try_from(status).ok()).filter(|status| *status < 1000);
-        let shown: String = shown.chars().take(80).collect();
-        status.ok_or_else(|| format!("status is {shown}, but must be a number from 100 to 599"))
+        let status_text: String = status_text.chars().take(80).collect();
+        status.ok_or_else(|| format!("status is {status_text}, but must be a number from 100 to 599"))
     }
 }
 
@@ -291,8 +291,8 @@ mod tests {
             let without_body = format!("{{\"url\":\"http://a/\",\"html\":\"<p>Not found\"{fields}}}\n");
             assert_eq!(results(&without_body), [missing], "{fields}");
         }
-        for (value, shown) in [("\"ok\"", "\"ok\""), ("70000", "70000"), ("2.5", "2.5"), ("[200]", "an array")] {
-            let detail = format!("status is {shown}, but must be a number from 100 to 599");
+        for (value, status_text) in [("\"ok\"", "\"ok\""), ("70000", "70000"), ("2.5", "2.5"), ("[200]", "an array")] {
+            let detail = format!("status is {status_text}, but must be a number from 100 to 599");
             assert_eq!(results(&line(&format!(",\"status\":{value}"))), [Err((Reason::BadField, detail))]);
         }
         // The status of a page in a corpus may be anything.
