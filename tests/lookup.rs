@@ -471,7 +471,7 @@ fn index_has_the_same_bytes_with_any_threads_memory_and_chunk_table() {
     // Another index in the same folder, or a run, is not mistaken for the index.
     assert!(fail(&["index", &at("plain"), "--output", &at("one")], 4).contains("already"));
     assert!(fail(&["lookup", &at("plain")], 3).contains("not an index"));
-    assert!(fail(&["index", &at("one"), "--output", &at("of-index")], 2).contains("kind index"));
+    assert!(fail(&["index", &at("one"), "--output", &at("of-index")], 3).contains("this is an index of"));
 }
 
 #[test]

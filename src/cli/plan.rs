@@ -14,6 +14,7 @@ use webtwin_core::overlap::planner::{Load, choose};
 use webtwin_dataflow::memory_estimate::MemoryEstimate;
 use webtwin_dataflow::reading::first_inspection::first_inspection;
 use webtwin_dataflow::shuffle::memory::too_little;
+use webtwin_dataflow::sinks::by_domain::bytes_of_domain;
 use webtwin_engine::ClusterLayout;
 use webtwin_job::{InputSettings, Job, JobDigest, JobKind, Measure};
 use webtwin_pages::work_items::WorkList;
@@ -146,6 +147,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let counting_costs = compares_chunks(&job).then(|| plan.counting_algorithm(&job, &costs, &machines));
     let mut warnings = warnings(&job, runs, &machines);
     warnings.extend(compares_chunks(&job).then(|| plan.doubt_of_pairs()).flatten());
+    warnings.extend(domain_warning(&job, &plan.counts, costs.memory_bytes_least));
     if args.json {
         let plan_json = serde_json::json!({
             "inputs": plan.inputs, "work_items": plan.items, "sampled_share": plan.share, "expected": plan.counts,
@@ -180,6 +182,14 @@ pub(super) fn run(args: Args) -> Result<()> {
         let chunks = if job.kind == JobKind::Study { "marks of shingle paragraphs" } else { "rows of FPrint-DocID" };
         writeln!(writer, "chunks            {} ({chunks})", estimate.tuples)?;
         writeln!(writer, "links             {}, of them {links_within} between its pages", estimate.links)?;
+        if learns_rules(&job) && plan.counts.largest_domain.pages > 0 {
+            let (domain, rule_bytes) = (plan.counts.largest_domain, bytes(rule_bytes(&plan.counts)));
+            writeln!(
+                writer,
+                "largest domain    {} pages, whose URL rules take {rule_bytes} in one process",
+                domain.pages
+            )?;
+        }
         if let Some(counting_costs) = &counting_costs {
             let exclusions = "without boilerplate and exact copies";
             writeln!(writer, "pairs             {} of pages that share a chunk, {exclusions}", estimate.pairs)?;
@@ -289,6 +299,29 @@ impl Plan {
         };
         choose(&load).1
     }
+}
+
+/// True if a job learns URL rules.
+fn learns_rules(job: &Job) -> bool {
+    matches!(job.kind, JobKind::Replicas | JobKind::Signatures | JobKind::Batch)
+}
+
+/// Returns the bytes that one worker takes to learn the URL rules of the largest domain.
+fn rule_bytes(counts: &CrawlCounts) -> u64 {
+    bytes_of_domain(counts.largest_domain.pages, counts.largest_domain.url_bytes)
+}
+
+/// Returns a warning if the URL rules of the largest domain do not fit in a process that needs
+/// `least` bytes for everything else. A sample may overestimate the domain, so it is no error.
+fn domain_warning(job: &Job, counts: &CrawlCounts, least: u64) -> Option<String> {
+    let (allowed_bytes, needed_bytes) = (job.effort.memory_bytes, least + rule_bytes(counts));
+    (learns_rules(job) && (1..needed_bytes).contains(&allowed_bytes)).then(|| {
+        format!(
+            "by the sample, one domain has some {} pages, and a run that cannot hold their URLs while it \
+             learns URL rules ends then; set effort.memory_bytes to {needed_bytes} or more",
+            counts.largest_domain.pages
+        )
+    })
 }
 
 /// True if a job finds pairs of pages by common chunks.
@@ -433,6 +466,9 @@ pub(super) fn refuse_what_cannot_fit(job: &Job, output: &Location, workers: usiz
     // The rates do not affect memory and disk.
     let machines = Machines { count: processes, workers, network: 1.0, disk: 1.0, latency: 0.0 };
     check_against_bound(&counts, job, &machines)?;
+    if let Some(warning) = domain_warning(job, &counts, memory::required_bytes(job, &counts, &machines).0) {
+        notify(format_args!("warning: {warning}"));
+    }
     if let Some(free) = output::free_bytes(output) {
         check_disk(result_bytes(job, &counts), free, output.name())?;
     }
@@ -492,6 +528,8 @@ fn check_minimum_against_bound(needed_bytes: u64, setting: &str, job: &Job) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use webtwin_job::Effort;
+    use webtwin_plan::sample::DomainSize;
 
     #[test]
     fn rejects_jobs_beyond_the_disk_and_warns_of_possible_ones() {
@@ -515,6 +553,15 @@ mod tests {
         assert_eq!([MAX_PAGES, MAX_PAGES + 1].map(|pages| plan_of(pages).0), [1, 2]);
         let message = warnings(&job, runs, &machines);
         assert!(message[0].contains("needs 3 runs") && message[1].contains("output.partitions = 128"), "{message:?}");
+        let url_bytes = 40_000_000;
+        let domain = DomainSize { pages: 1_000_000, url_bytes };
+        let counts = CrawlCounts { largest_domain: domain, ..plan.counts };
+        let within = |memory_bytes: u64| {
+            let bounded_job = Job { effort: Effort { memory_bytes, ..job.effort.clone() }, ..job.clone() };
+            domain_warning(&bounded_job, &counts, 100_000_000)
+        };
+        assert_eq!([within(0), within(1 << 30)], [None, None]);
+        assert!(within(300_000_000).unwrap().contains("some 1000000 pages"));
         let doubt_at = |share: f64| Plan { share, ..Plan::default() }.doubt_of_pairs();
         assert!(doubt_at(0.0).is_none() && doubt_at(0.02).is_none());
         assert!(doubt_at(0.0005).unwrap().starts_with("0.05 % of the crawl"));

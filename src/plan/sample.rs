@@ -19,6 +19,7 @@ use webtwin_dataflow::reading::worker_pages::WorkerPages;
 use webtwin_dataflow::study;
 use webtwin_engine::{ClusterLayout, run as run_on};
 use webtwin_job::{Effort, Job, JobDigest, JobKind, OverlapSettings};
+use webtwin_pages::public_suffix::domain_of;
 use webtwin_pages::work_items::{Sample, SampleItem, WorkItem, WorkList};
 
 /// Size of a crawl.
@@ -31,11 +32,39 @@ pub struct CrawlCounts {
     pub heavy_thousandths: u64,
     /// Number of links to another page of the crawl.
     pub links_within: u64,
+    /// Pages of the largest registered domain of the sample, as many of all pages.
+    pub largest_domain: DomainSize,
     /// Bytes of input.
     pub read_bytes: u64,
     /// Processor seconds to read the whole input on this machine, if a sample was read here.
     #[serde(skip)]
     pub read_cpu_seconds: f64,
+}
+
+/// Size of a registered domain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct DomainSize {
+    /// Number of pages.
+    pub pages: u64,
+    /// Bytes of their URLs.
+    pub url_bytes: u64,
+}
+
+impl DomainSize {
+    /// Returns the size of the largest domain among local pages.
+    fn of_largest(local_pages: &WorkerPages) -> Result<DomainSize> {
+        let mut domains: HashMap<String, DomainSize> = HashMap::new();
+        local_pages.captures.for_each(|capture| {
+            let size = domains.entry(domain_of(capture.url()).to_string()).or_default();
+            size.pages += 1;
+            size.url_bytes += capture.url().len() as u64;
+        })?;
+        Ok(domains.into_values().max_by_key(|size| (size.pages, size.url_bytes)).unwrap_or_default())
+    }
+
+    fn map(self, scale: impl Fn(u64) -> u64) -> DomainSize {
+        DomainSize { pages: scale(self.pages), url_bytes: scale(self.url_bytes) }
+    }
 }
 
 impl CrawlCounts {
@@ -48,6 +77,7 @@ impl CrawlCounts {
             held: MemoryEstimate { pages, on_disk: 0, ..self.held.map(scaled) },
             heavy_thousandths: self.heavy_thousandths,
             links_within: scaled(self.links_within),
+            largest_domain: self.largest_domain.map(scaled),
             read_bytes: scaled(self.read_bytes),
             read_cpu_seconds: self.read_cpu_seconds * factor,
         }
@@ -73,6 +103,7 @@ impl CrawlCounts {
             held: estimate,
             heavy_thousandths: 1000,
             links_within: 2_392_855,
+            largest_domain: DomainSize::default(),
             read_bytes,
             read_cpu_seconds: 0.0,
         }
@@ -121,10 +152,11 @@ pub fn sampled(work: WorkList, job: &Job, sample_items: usize) -> Result<SampleR
             MemoryEstimate::on(&local_pages),
             pairs(&local_pages, kinds, job, share_of_places)?,
             share_inside,
+            DomainSize::of_largest(&local_pages)?,
             cpu_seconds,
         ))
     })?;
-    let (estimate, pairs, share_within, cpu_seconds) = read_alone.swap_remove(0);
+    let (estimate, pairs, share_within, largest_domain, cpu_seconds) = read_alone.swap_remove(0);
     let scaled = |n: u64, share: f64| if share > 0.0 { (n as f64 / share) as u64 } else { 0 };
     let links = scaled(estimate.links, share);
     let counts = CrawlCounts {
@@ -135,6 +167,7 @@ pub fn sampled(work: WorkList, job: &Job, sample_items: usize) -> Result<SampleR
         },
         heavy_thousandths: pairs.heavy_thousandths,
         links_within: (links as f64 * share_within) as u64,
+        largest_domain: largest_domain.map(|n| scaled(n, share)),
         read_bytes: bytes,
         read_cpu_seconds: if share > 0.0 { cpu_seconds / share } else { 0.0 },
     };

@@ -60,6 +60,13 @@ impl KeyedRow for DomainRow {
 /// Measured.
 const ROW_BYTES: [u64; 2] = [250, 3];
 
+/// Returns the bytes that one worker takes to learn the URL rules of a domain with the given number
+/// of pages, whose URLs have `url_bytes` bytes together, if memory is limited.
+pub fn bytes_of_domain(pages: u64, url_bytes: u64) -> u64 {
+    let [a_row, a_byte] = ROW_BYTES;
+    (a_row + a_byte * size_of::<DomainRow>() as u64) * pages + a_byte * url_bytes
+}
+
 /// Calls `visit` with the pages and redirects of one registered domain after the other, ascending
 /// by the key of the domain, at the owner of the key.
 ///
