@@ -11,7 +11,7 @@ use webtwin_base::build_info::available_memory_bytes;
 use webtwin_base::console::{notify, print};
 use webtwin_base::error::{Error, Result, size};
 use webtwin_core::overlap::planner::{Load, choose};
-use webtwin_dataflow::memory_estimate::MemoryEstimate;
+use webtwin_dataflow::memory_estimate::{MemoryEstimate, TABLE_FILE_BYTES};
 use webtwin_dataflow::reading::first_inspection::first_inspection;
 use webtwin_dataflow::shuffle::memory::too_little;
 use webtwin_dataflow::sinks::by_domain::bytes_of_domain;
@@ -311,11 +311,13 @@ fn rule_bytes(counts: &CrawlCounts) -> u64 {
     bytes_of_domain(counts.largest_domain.pages, counts.largest_domain.url_bytes)
 }
 
-/// Returns a warning if the URL rules of the largest domain do not fit in a process that needs
-/// `least` bytes for everything else. A sample may overestimate the domain, so it is no error.
+/// Returns a warning if the URL rules of the largest domain do not fit in a process whose minimum
+/// is `least` bytes otherwise. A sample may overestimate the domain, so it is no error.
 fn domain_warning(job: &Job, counts: &CrawlCounts, least: u64) -> Option<String> {
     let (allowed_bytes, needed_bytes) = (job.effort.memory_bytes, least + rule_bytes(counts));
-    (learns_rules(job) && (1..needed_bytes).contains(&allowed_bytes)).then(|| {
+    // Rules are learned before tables are built.
+    let is_too_little = allowed_bytes < needed_bytes.saturating_sub(TABLE_FILE_BYTES);
+    (learns_rules(job) && allowed_bytes > 0 && is_too_little).then(|| {
         format!(
             "by the sample, one domain has some {} pages, and a run that cannot hold their URLs while it \
              learns URL rules ends then; set effort.memory_bytes to {needed_bytes} or more",
