@@ -287,7 +287,7 @@ mod tests {
         }
         for fields in [",\"status\":404", ",\"status\":\"404\""] {
             let missing = Err((Reason::StatusNot2xx, "404 http://a/".into()));
-            assert_eq!(results(&line(fields)), [missing.clone()], "{fields}");
+            assert_eq!(results(&line(fields)), std::slice::from_ref(&missing), "{fields}");
             let without_body = format!("{{\"url\":\"http://a/\",\"html\":\"<p>Not found\"{fields}}}\n");
             assert_eq!(results(&without_body), [missing], "{fields}");
         }
